@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.interchange.framework.columns import clean_text
 from warpline.recording.symbols.demangle import demangle_frame
 
 if TYPE_CHECKING:
@@ -38,24 +39,43 @@ def stacks_of_nodes(builder: CaptureBuilder, frames: Sequence[int], callers: Seq
     return np.array(stacks, np.int64)
 
 
+class FrameNames(dict[str, int]):
+    """String ids of frames: ``names[frame]`` demangles and adds a new one."""
+
+    def __init__(self, builder: CaptureBuilder) -> None:
+        super().__init__()
+        self._builder = builder
+
+    def __missing__(self, frame: str) -> int:
+        name = self[frame] = self._builder.string(demangle_frame(clean_text(frame)))
+        return name
+
+
 class StackChains:
     """Stacks that a file writes as whole chains of frames, each chain added once."""
 
     def __init__(self, builder: CaptureBuilder) -> None:
         self._builder = builder
-        self._known: dict[tuple[str, ...], tuple[int, int]] = {(): (-1, 0)}
+        self._names = FrameNames(builder)
+        self._known: dict[tuple[int, ...], tuple[int, int]] = {(): (-1, 0)}
 
     def add(self, frames: Iterable[str]) -> tuple[int, int]:
         """The stack of these frames, outermost first, and its innermost frame (a string id); (-1, 0) without any."""
-        key = tuple(frames)
+        key = tuple(map(self._names.__getitem__, frames))
         known = self._known.get(key)
         if known is None:
-            stack, name = -1, 0
-            for frame in key:
-                name = self._builder.string(demangle_frame(frame))
-                stack = self._builder.stack(name, stack) if stack >= 0 else self._builder.stack(name)
-            known = self._known[key] = (stack, name)
+            stack = self._builder.stack(key[0])
+            for name in key[1:]:
+                stack = self._builder.stack(name, stack)
+            known = self._known[key] = (stack, key[-1])
         return known
+
+
+def innermost_frames(frames: npt.NDArray[np.uint32], sizes: Int64Array) -> npt.NDArray[np.uint32]:
+    """The last frame of each of `CaptureBuilder.stacks`, uint32 [n]; 0 for one without frames."""
+    names = np.zeros(len(sizes), np.uint32)
+    names[sizes > 0] = frames[(np.cumsum(sizes) - 1)[sizes > 0]]
+    return names
 
 
 def stack_column(stacks: npt.ArrayLike) -> np.ma.MaskedArray[tuple[int], np.dtype[np.uint32]]:

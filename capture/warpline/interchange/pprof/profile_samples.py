@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.interchange.framework.columns import MAX_TIME_NS
@@ -14,9 +15,9 @@ from warpline.interchange.framework.event_sink import EventSink, Int64Array
 from warpline.interchange.framework.messages.message_tables import MISSING, Tables, count_or_zero
 from warpline.interchange.framework.messages.schema import Schema
 from warpline.interchange.framework.samples import add_stack_samples, add_weights
+from warpline.interchange.framework.stack_tables import FrameNames, innermost_frames
 from warpline.interchange.framework.value_times import NS_PER, steps_of
 from warpline.interchange.pprof.profile_tables import ProfileTables
-from warpline.recording.symbols.demangle import demangle_frame
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -27,8 +28,8 @@ SAMPLE = Schema(
 )
 """A sample: its locations, innermost first, its values, its labels."""
 _MOST_FRAMES = 1024
-_MOST_KNOWN = 1 << 18
-"""Stacks whose nodes are remembered."""
+_SMALL_NUMBER = 1 << 22
+"""Below it, numbers of locations are looked up in a table, which is faster than sorting."""
 _MOST_VALUE = 1 << 60
 _THREADS = frozenset(("thread", "thread name", "thread_name"))
 _UINT64 = (1 << 64) - 1
@@ -40,6 +41,7 @@ class ProfileSamples:
     def __init__(self, builder: CaptureBuilder, tables: ProfileTables) -> None:
         self._builder = builder
         self._tables = tables
+        self._ids = FrameNames(builder)
         types = tables.value_types()
         self._names = [name for name, _ in types]
         self._chosen = tables.default_type()
@@ -50,16 +52,10 @@ class ProfileSamples:
         self._rows: defaultdict[str, list[Int64Array]] = defaultdict(list)
         """Stack, name and value of the samples of each thread."""
         self._places: dict[int, int] = {}
-        """Places of locations in `_frames`."""
-        self._frames: list[list[int]] = []
-        self._nodes: dict[int, int] = {}
-        """Nodes by the node of the caller, times 2^32, and the place of the location."""
-        self._stacks = array("q", [-1])
-        """The stack of each node; node 0 has none."""
-        self._leaves = array("q", [0])
-        """The innermost frame of each node, a string id."""
-        self._known: dict[int, int] = {}
-        """Nodes by the hash of the locations."""
+        """Places of locations in `_firsts`."""
+        self._frames = array("I")
+        """The frames of all locations, one location after the other, the outermost frame first."""
+        self._firsts = array("q", [0])
 
     def add(self, piece: Tables) -> None:
         """Adds the samples of a piece."""
@@ -86,60 +82,31 @@ class ProfileSamples:
             values[has] = piece["record.value.value"][firsts[has] + self._chosen]
         return np.minimum(values, _MOST_VALUE)
 
-    def _stacks_of(self, piece: Tables, count: int) -> tuple[Int64Array, Int64Array]:
+    def _stacks_of(self, piece: Tables, count: int) -> tuple[Int64Array, npt.NDArray[np.uint32]]:
         """Stack and innermost frame of each sample."""
         numbers = np.ascontiguousarray(piece["record.place.value"])
         sizes = np.bincount(piece.parent("record.place"), minlength=count)
         firsts = np.cumsum(sizes) - sizes
         depths = np.minimum(sizes, _MOST_FRAMES)
-        content = numbers.tobytes()
-        keys = [
-            hash(content[8 * first : 8 * (first + depth)])
-            for first, depth in zip(firsts.tolist(), depths.tolist(), strict=True)
-        ]
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-        new = np.array([row for row, key in enumerate(keys) if key not in self._known], np.int64)
-        found = self._new_stacks(numbers, firsts[new], depths[new])
-        self._known.update(zip([keys[row] for row in new.tolist()], found, strict=True))
-        nodes = np.fromiter(map(self._known.__getitem__, keys), np.int64, count)
-        return np.array(self._stacks, np.int64)[nodes], np.array(self._leaves, np.int64)[nodes]
-
-    def _new_stacks(self, numbers: Int64Array, firsts: Int64Array, depths: Int64Array) -> list[int]:
-        """The nodes of stacks: one level of callers after the other, for all stacks at once."""
-        distinct, codes = np.unique(numbers, return_inverse=True)
-        places = np.array([self._place(number) for number in distinct.tolist()], np.int64)[codes.reshape(-1)]
-        node = np.zeros(len(firsts), np.int64)
-        for level in range(int(depths.max(initial=0))):
-            active = np.flatnonzero(depths > level)
-            own = places[firsts[active] + depths[active] - 1 - level]
-            keys, codes = np.unique(node[active] << 32 | own, return_inverse=True)
-            node[active] = np.array([self._node(key) for key in keys.tolist()], np.int64)[codes.reshape(-1)]
-        return node.tolist()
+        # Locations come innermost first, frames are wanted outermost first.
+        chosen = _runs(firsts + depths - 1, depths, step=-1)
+        distinct, codes = _distinct(numbers)
+        places = np.array([self._place(number) for number in distinct.tolist()], np.int64)[codes][chosen]
+        borders = np.array(self._firsts, np.int64)
+        begins, lengths = borders[places], borders[places + 1] - borders[places]
+        frames = np.array(self._frames, np.uint32)[_runs(begins, lengths)]
+        ends = np.concatenate(([0], np.cumsum(lengths)))
+        lasts = np.cumsum(depths)
+        counts = ends[lasts] - ends[lasts - depths]
+        return self._builder.stacks(frames, counts), innermost_frames(frames, counts)
 
     def _place(self, number: int) -> int:
         place = self._places.get(number)
         if place is None:
-            place = self._places[number] = len(self._frames)
-            self._frames.append(
-                [
-                    self._builder.string(demangle_frame(frame))
-                    for frame in self._tables.frames(number & _UINT64)
-                ]
-            )
+            place = self._places[number] = len(self._places)
+            self._frames.extend(map(self._ids.__getitem__, self._tables.frames(number & _UINT64)))
+            self._firsts.append(len(self._frames))
         return place
-
-    def _node(self, key: int) -> int:
-        node = self._nodes.get(key)
-        if node is None:
-            frames = self._frames[key & (1 << 32) - 1]
-            stack = self._stacks[key >> 32]
-            for frame in frames:
-                stack = self._builder.stack(frame, stack) if stack >= 0 else self._builder.stack(frame)
-            node = self._nodes[key] = len(self._stacks)
-            self._stacks.append(stack)
-            self._leaves.append(frames[-1])
-        return node
 
     def _threads(self, piece: Tables, count: int) -> Int64Array:
         """A code of the thread of each sample: the number of a text, a negative number, or `MISSING`."""
@@ -182,3 +149,21 @@ def _thread_name(tables: ProfileTables, code: int) -> str:
     if code == MISSING:
         return ""
     return tables.text(code) if code > 0 else str(-1 - code)
+
+
+def _runs(begins: Int64Array, lengths: Int64Array, step: int = 1) -> Int64Array:
+    """The numbers of runs one after the other: each begins where it says and goes on in steps."""
+    ends = np.cumsum(lengths)
+    inside = np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
+    numbers: Int64Array = np.repeat(begins, lengths) + step * inside
+    return numbers
+
+
+def _distinct(numbers: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The different numbers, and the place among them of each."""
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= _SMALL_NUMBER:
+        distinct, codes = np.unique(numbers, return_inverse=True)
+        return distinct, codes.reshape(-1)
+    is_used = np.zeros(int(numbers.max()) + 1, bool)
+    is_used[numbers] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[numbers]

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.i18n import english
-from warpline.interchange.framework.columns import Int64Array, clean_text
-from warpline.interchange.framework.documents import read_document
+from warpline.interchange.framework.columns import MAX_TIME_NS, Int64Array, clean_text
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
 from warpline.interchange.framework.pairing import match_borders
 from warpline.interchange.framework.samples import add_stack_samples, add_weights
-from warpline.interchange.framework.stack_tables import StackChains
+from warpline.interchange.framework.stack_tables import innermost_frames
+from warpline.interchange.framework.unpacking import unpacked
 from warpline.interchange.framework.value_times import NS_PER, steps_of, times_of
-from warpline.interchange.speedscope.document import Profile, SpeedscopeDocument
+from warpline.interchange.speedscope.document import (
+    ProfileContents,
+    SpeedscopeHead,
+    read_contents,
+    read_head,
+)
 from warpline.model import Flag
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.recording.symbols.demangle import demangle_frame
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -50,81 +58,103 @@ class SpeedscopeImporter:
         cancelled: IsCancelled,
     ) -> ImportSummary:
         """See `Importer.convert`."""
-        document = read_document(path, SpeedscopeDocument, cancelled)
-        texts = [clean_text(frame.text) for frame in document.shared.frames]
+        size = max(1, path.stat().st_size)
         sink = EventSink(builder, options)
-        chains = StackChains(builder)
-        sampled = [profile for profile in document.profiles if profile.samples]
-        units = {profile.unit for profile in sampled}
-        add_weights(
-            builder,
-            "ns"
-            if units and all(unit in NS_PER for unit in units)
-            else "bytes"
-            if units == {"bytes"}
-            else "",
-        )
-        if any(profile.unit not in NS_PER for profile in document.profiles):
+        with path.open("rb") as file:
+            head = read_head(unpacked(file, path))
+            _add_units(builder, head)
+            process = clean_text(head.name) or "profile"
+            stacks_of = partial(_stacks_of, builder, builder.strings(map(_frame_name, head.frames)))
+            file.seek(0)
+            for number, contents in read_contents(unpacked(file, path), head.profiles, stacks_of):
+                check_cancelled(cancelled)
+                progress(min(1.0, file.tell() / size), path.name)
+                if contents is not None:
+                    name = clean_text(contents.profile.name) or f"profile {number}"
+                    thread = sink.thread(process, f"{number} {name}", name)
+                    _add_samples(sink, thread, contents)
+                    _add_ranges(sink, thread, contents, head.frames)
+                    sink.skip(english("events or samples"), contents.damaged, english("they are damaged"))
+        if head.problem:
             builder.add_warning(
-                english("the profile counts no time; the timeline shows its values one after the other")
+                english("The file is damaged or ends early ({error}).", error=head.problem), is_loss=True
             )
-        process = clean_text(document.name or "") or "profile"
-        for number, profile in enumerate(document.profiles):
-            check_cancelled(cancelled)
-            progress(number / len(document.profiles), path.name)
-            name = clean_text(profile.name) or f"profile {number}"
-            thread = sink.thread(process, f"{number} {name}", name)
-            if profile.samples:
-                _add_samples(sink, thread, profile, texts, chains)
-            if profile.events:
-                _add_ranges(sink, thread, profile, texts)
         return sink.summary()
 
 
-def _add_samples(
-    sink: EventSink, thread: Holder, profile: Profile, texts: list[str], chains: StackChains
-) -> None:
-    count = min(len(profile.samples), len(profile.weights) or len(profile.samples))
-    durations = steps_of(profile.weights[:count] or [1] * count, profile.unit)
-    known = len(texts)
-    added = [
-        chains.add(texts[frame] for frame in frames if 0 <= frame < known)
-        for frames in profile.samples[:count]
-    ]
-    stacks, names = np.array(added, np.int64).reshape(-1, 2).T
-    times = times_of(profile.start_value, profile.unit) + np.cumsum(durations) - durations
-    weights = (
-        durations
-        if profile.unit in NS_PER
-        else np.array(profile.weights[:count] or [1] * count).astype(np.int64)
-    )
+def _add_units(builder: CaptureBuilder, head: SpeedscopeHead) -> None:
+    units = {profile.unit for profile in head.profiles.values()}
+    sampled = {profile.unit for profile in head.profiles.values() if profile.type != "evented"}
+    is_time = bool(sampled) and sampled <= NS_PER.keys()
+    add_weights(builder, "ns" if is_time else "bytes" if sampled == {"bytes"} else "")
+    if not units <= NS_PER.keys():
+        builder.add_warning(
+            english("the profile counts no time; the timeline shows its values one after the other")
+        )
+
+
+def _frame_name(frame: str) -> str:
+    return demangle_frame(clean_text(frame))
+
+
+def _stacks_of(
+    builder: CaptureBuilder, ids: npt.NDArray[np.uint32], frames: Int64Array, sizes: Int64Array
+) -> tuple[Int64Array, npt.NDArray[np.uint32]]:
+    """Stacks and innermost frames of samples. Frames that the file does not have are left out."""
+    usable = (frames >= 0) & (frames < len(ids))
+    if not usable.all():
+        samples = np.repeat(np.arange(len(sizes)), sizes)
+        sizes = np.bincount(samples[usable], minlength=len(sizes))
+        frames = frames[usable]
+    names = ids[frames]
+    return builder.stacks(names, sizes), innermost_frames(names, sizes)
+
+
+def _add_samples(sink: EventSink, thread: Holder, contents: ProfileContents) -> None:
+    stacks, names = contents.samples
+    if not len(stacks):
+        return
+    profile, weights = contents.profile, contents.weights
+    count = min(len(stacks), len(weights) or len(stacks))
+    chosen = weights[:count] if len(weights) else np.ones(count)
+    durations = steps_of(chosen, profile.unit)
     add_stack_samples(
-        sink, thread, times, stacks, names.astype(np.uint32), durations=durations, weight=weights
+        sink,
+        thread,
+        times_of(profile.start_value, profile.unit) + np.cumsum(durations) - durations,
+        stacks[:count],
+        names[:count],
+        durations=durations,
+        weight=durations
+        if profile.unit in NS_PER
+        else np.clip(chosen, -MAX_TIME_NS, MAX_TIME_NS).astype(np.int64),
     )
     sink.skip(
         english("samples or weights"),
-        abs(len(profile.samples) - len(profile.weights)) if profile.weights else 0,
+        abs(len(stacks) - len(weights)) if len(weights) else 0,
         english("there are more of the one than of the other"),
     )
 
 
-def _add_ranges(sink: EventSink, thread: Holder, profile: Profile, texts: list[str]) -> None:
-    frame = np.array([event.frame for event in profile.events], np.int64)
-    usable = np.flatnonzero((frame >= 0) & (frame < len(texts)))
-    frame = frame[usable]
-    time = np.array([times_of(event.at, profile.unit) for event in profile.events], np.int64)[usable]
-    begins = np.array([event.type == "O" for event in profile.events], bool)[usable]
+def _add_ranges(sink: EventSink, thread: Holder, contents: ProfileContents, texts: list[str]) -> None:
+    profile = contents.profile
+    frame, time, begins = contents.events
+    if not len(frame):
+        return
+    is_usable = (frame >= 0) & (frame < len(texts))
+    unusable = int((~is_usable).sum())
+    frame, time, begins = frame[is_usable], time[is_usable], begins[is_usable]
     pairs = match_borders(np.zeros(len(frame), np.int64), time, begins, frame)
     is_open = pairs.end < 0
     last = max(times_of(profile.end_value, profile.unit), int(time.max(initial=0)))
     start = time[pairs.begin]
     stop: Int64Array = np.where(is_open, np.maximum(last, start), time[pairs.end])
-    names = sink.builder.strings(texts)[frame[pairs.begin]]
+    names = sink.builder.strings(map(clean_text, texts))[frame[pairs.begin]]
     flags = np.where(is_open, np.uint8(Flag.CUT_END), np.uint8(0)).astype(np.uint8)
     sink.add(sink.thread_track(thread, "ranges"), "range", start, stop, names, flags=flags)
     sink.skip(
         english("events of a profile"),
-        len(profile.events) - len(usable) + pairs.lone_ends,
+        unusable + pairs.lone_ends,
         english("they name no frame of the file, or end what did not begin"),
     )
 

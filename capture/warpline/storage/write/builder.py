@@ -175,6 +175,6 @@ class CaptureBuilder(EventBuilder):
             runs=self._run_writer.runs,
             links=self._links,
             keys=self._keys,
-            stacks=list(self._stack_ids),
+            stacks=self._stacks.columns(),
             counters=list(self._counters.values()),
         )

@@ -151,7 +151,8 @@ class BuilderContents:
     runs: Mapping[int, Sequence[Run]]
     links: Mapping[str, tuple[SpillColumn, SpillColumn]]
     keys: Mapping[tuple[str, int, str], KeyBuffer]
-    stacks: Sequence[tuple[int, int]]
+    stacks: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
+    """Frame and parent of each."""
     counters: Sequence[CounterBuffer]
 
     @property

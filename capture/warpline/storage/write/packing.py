@@ -28,12 +28,15 @@ _FOREVER_AGO = np.iinfo(np.int64).min
 LIBRARY = Path(__file__).parent / library_file("packing")
 SIGNATURES: Signatures = {
     "warpline_nesting_depths": (INTEGER, [POINTER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
+    "warpline_stack": (INTEGER, [POINTER, INTEGER, INTEGER]),
+    "warpline_stacks": (INTEGER, [POINTER, POINTER, POINTER, INTEGER, POINTER]),
+    "warpline_fill_stack_slots": (None, [POINTER]),
 }
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loop (``native/packing.c``), None where it is not compiled."""
+    """The compiled loops (``native``), None where they are not compiled."""
     return load(LIBRARY, SIGNATURES)
 
 

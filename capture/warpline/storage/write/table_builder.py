@@ -28,6 +28,7 @@ from warpline.model.track_factory import TrackSpec
 from warpline.storage.columns.attribute_types import ATTRIBUTE_TYPES, is_group_name
 from warpline.storage.columns.schema import MAX_DEPTH, MAX_KINDS, MAX_TRACKS, NO_STACK
 from warpline.storage.write.builder_contents import KindBuffer
+from warpline.storage.write.stack_ids import stack_ids
 from warpline.storage.write.string_ids import StringIds
 from warpline.storage.write.track_attributes import TrackAttributes
 
@@ -41,7 +42,7 @@ class TableBuilder:
         self.meta: dict[str, Any] = {}
         self.span: tuple[int, int] | None = None
         self._strings = StringIds([""])
-        self._stack_ids: dict[tuple[int, int], int] = {}
+        self._stacks = stack_ids()
         self._processes: list[Process] = []
         self._threads: list[Thread] = []
         self._devices: list[Device] = []
@@ -77,7 +78,15 @@ class TableBuilder:
 
     def stack(self, frame: int, parent: int = NO_STACK) -> int:
         """Id of the stack that has ``frame`` (a string id) on top of the stack ``parent``."""
-        return self._stack_ids.setdefault((frame, parent), len(self._stack_ids))
+        return self._stacks.add(int(frame), int(parent))
+
+    def stacks(self, frames: npt.NDArray[np.uint32], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Ids of whole stacks, int64 [n]; -1 for one without frames.
+
+        ``frames`` holds their frames (string ids) one after the other, the outermost first; ``sizes``, int64 [n], how
+        many each has.
+        """
+        return self._stacks.add_chains(frames, sizes)
 
     # Tables
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.model import Clock, Track
 from warpline.storage.columns.events import Lanes
@@ -90,9 +91,8 @@ def write_clocks(out: Datasets, clocks: Sequence[Clock], texts: TextTable) -> No
         out.put(group, name, np.array(values, np.int64), dtype)
 
 
-def write_stacks(out: Datasets, stacks: Sequence[tuple[int, int]]) -> None:
+def write_stacks(out: Datasets, stacks: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]) -> None:
     """Writes `stacks`: frame and parent of each."""
     group = out.file.create_group("stacks")
-    pairs = np.array(stacks, np.int64).reshape(-1, 2)
-    for index, (name, dtype) in enumerate(STACK_COLUMNS.items()):
-        out.put(group, name, pairs[:, index], dtype)
+    for (name, dtype), values in zip(STACK_COLUMNS.items(), stacks, strict=True):
+        out.put(group, name, values, dtype)

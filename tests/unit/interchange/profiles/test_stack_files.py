@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_speedscope_events_are_ranges_and_samples_have_weights(tmp_path: Path) -
         ("work", 6500 * MS, 1000 * MS, worker),
     ]
     assert stacks(capture) == ["main (a.py:1)", *["main (a.py:1);work"] * 2]
+
+
+def test_speedscope_profiles_may_come_before_their_frames_and_end_early(tmp_path: Path) -> None:
+    document = json.loads(seeds.speedscope_file())
+    turned = json.dumps({key: document[key] for key in ("name", "profiles", "shared")}).encode()
+    capture = opened(tmp_path, turned, "speedscope")
+    assert stacks(capture) == ["main (a.py:1)", *["main (a.py:1);work"] * 2]
+    cut = seeds.speedscope_file().partition(b'"weights"')[0]
+    capture = opened(tmp_path, cut, "speedscope")
+    assert count(capture, "sample") == 3
+    assert any("ends early" in warning for warning in capture.warnings)
 
 
 def test_a_flame_graph_adds_up_the_weights_of_samples(tmp_path: Path) -> None:

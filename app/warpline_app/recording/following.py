@@ -17,7 +17,7 @@ from warpline_app.open.background import Job
 from warpline_app.open.live_document import LiveDocument
 
 if TYPE_CHECKING:
-    from warpline.recording.live.pace import SnapshotPace
+    from warpline.recording.live.captures import LiveCaptures
     from warpline.recording.live.snapshots import LiveSnapshot
     from warpline.storage import Capture
     from warpline_app.open.workspace import Workspace
@@ -53,7 +53,7 @@ class Following(QObject):
         self._title, self._source, self._workspace = title, source, workspace
         # It starts with the first question, in a thread; until then there is something to end all the same.
         self._process = SnapshotProcess(spool)
-        self._pace: SnapshotPace | None = None
+        self._captures: LiveCaptures | None = None
         self._job: Job | None = None
         self._is_seen = self._is_recorded = True
         self._failures = 0
@@ -88,7 +88,7 @@ class Following(QObject):
         self._ask_soon()
 
     def _ask_soon(self) -> None:
-        if self._pace is not None and not self._timer.isActive():
+        if self._captures is not None and not self._timer.isActive():
             self._ask()
 
     def end(self) -> None:
@@ -121,14 +121,19 @@ class Following(QObject):
         is_wanted = self.document is None or (self._is_seen and self._is_recorded)
         if self.is_over or not is_wanted or self._job is not None:
             return
-        since, process = self._since_ns(), self._process
+        document = self.document
+        head, start, follows = 0, 0, True
+        if document is not None and document.live_edge is not None:
+            head, start = document.live_edge.head_ns, document.state.view[0]
+            follows = document.follows
 
         def work(_progress: Progress, _is_cancelled: IsCancelled) -> _Arrival:
-            from warpline.recording.live.snapshots import open_snapshot
+            from warpline.recording.live.captures import LiveCaptures
 
             begun = time.monotonic()
-            snapshot = process.ask(since)
-            capture = open_snapshot(snapshot)
+            if self._captures is None:
+                self._captures = LiveCaptures(self._process)
+            capture, snapshot = self._captures.next(head, start, follows=follows)
             _ = capture.activity  # it takes a while, and is kept
             self._workspace.prepare()
             return _Arrival(capture, snapshot, time.monotonic() - begun)
@@ -137,16 +142,6 @@ class Following(QObject):
         self._job.succeeded.connect(self._take)
         self._job.failed.connect(self._retry)
         self._job.launch()
-
-    def _since_ns(self) -> int:
-        from warpline.recording.live.pace import SnapshotPace
-
-        if self._pace is None:
-            self._pace = SnapshotPace()
-        document = self.document
-        if document is None or document.live_edge is None:
-            return 0
-        return self._pace.since_ns(document.live_edge.head_ns, document.state.view[0])
 
     def _take(self, arrival: _Arrival) -> None:
         self._job, self._failures = None, 0
@@ -170,10 +165,8 @@ class Following(QObject):
                 self._pending.capture.close()
             self._pending = arrival
             self._grow()
-        assert self._pace is not None
-        length = snapshot.head_ns - snapshot.kept_ns
-        self._pace.took(snapshot.cpu_s, length, is_whole=not snapshot.kept_ns)
-        self._timer.start(round(1000 * self._pace.wait_s(snapshot.cpu_s, arrival.took_s)))
+        assert self._captures is not None
+        self._timer.start(round(1000 * self._captures.wait_s(snapshot, arrival.took_s)))
 
     def _grow(self) -> None:
         """Grow now, or when the mouse button is released: a drag must end on what it began with."""

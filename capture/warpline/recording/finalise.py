@@ -52,12 +52,14 @@ def finalise(
     until_ns: int | None = None,
     since_ns: int | None = None,
     files: Path | None = None,
+    read: tuple[list[SpoolFile], list[str]] | None = None,
 ) -> Finalised:
     """Write the capture of a spool directory; the directory is not changed.
 
     ``files`` is a folder with files of the machine it was recorded on, for a recording of another machine.
     With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time; what ended before
-    ``since_ns`` is left out then, as a ring would.
+    ``since_ns`` is left out then, as a ring would. ``read`` is what `read_spools` gave, or as much of it as
+    matters since then.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """
@@ -65,7 +67,7 @@ def finalise(
     asked = session.options
     if until_ns is not None:
         session = _part_of(session, since_ns, until_ns)
-    spools, problems = read_spools(directory)
+    spools, problems = read or read_spools(directory)
     if not spools:
         raise RecordingError(f"{directory}: contains no readable spool file")
     sources = recording_sources()
@@ -80,7 +82,7 @@ def finalise(
         _describe(replace(session, options=asked), builder)
         for problem in problems:
             builder.add_warning(problem, is_loss=True)
-        if session.is_cut:
+        if session.is_cut and read is None:
             gone = format_duration(schedule.start_ns - whole.start_ns)
             text = (
                 english("--ring kept only the end: the first {time} are gone", time=gone)

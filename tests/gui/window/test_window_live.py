@@ -17,6 +17,7 @@ from tests.unit.recording.live.growing import Growing, Maker
 
 from warpline.own_python import own_python
 from warpline.recording.live import client, process
+from warpline.recording.live.captures import LiveCaptures
 from warpline.recording.live.snapshots import open_snapshot
 from warpline.recording.session import load_session
 from warpline.storage import Capture
@@ -270,7 +271,7 @@ def test_a_timeline_that_grows_during_a_drag_takes_the_latest_capture_after_it(
     maker = Maker(growing, tmp_path)
     watched = WatchedRecording(growing.folder, window.workspace)
     follows = following.Following(growing.folder, "x", tmp_path / "x.h5", window.workspace, watched)
-    follows._since_ns()
+    follows._captures = LiveCaptures(follows._process)
     monkeypatch.setattr(follows, "_ask", lambda: None)
     button = Qt.MouseButton.NoButton
     monkeypatch.setattr(QGuiApplication, "mouseButtons", lambda: button)

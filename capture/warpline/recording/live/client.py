@@ -6,7 +6,7 @@ import json
 import subprocess
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
@@ -39,6 +39,16 @@ class SnapshotProcess:
         It goes to ``output`` where one is named, else into the process's folder, until the next but one is asked for.
         Raises RecordingError when there is none.
         """
+        return self._answer({"since_ns": since_ns, "output": None if output is None else str(output)})
+
+    def tick(self, *, anew: bool) -> LiveSnapshot:
+        """A capture of what came since the last tick (`warpline.recording.live.ticks`); the caller removes its file.
+
+        Raises RecordingError as `ask`, also where the recording keeps a ring.
+        """
+        return self._answer({"tick": True, "anew": anew})
+
+    def _answer(self, request: dict[str, Any]) -> LiveSnapshot:
         # Translates recordings: the window, which makes this object, does not.
         from warpline.recording.live.snapshots import LiveSnapshot
 
@@ -46,7 +56,6 @@ class SnapshotProcess:
             process = self._begun()
             assert process.stdin is not None
             assert process.stdout is not None
-            request = {"since_ns": since_ns, "output": None if output is None else str(output)}
             try:
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()

@@ -5,10 +5,17 @@ from __future__ import annotations
 LEAST_S = 0.5
 SHARE = 0.2
 """Share of one core that snapshots may take."""
+TICK_LEAST_S = 0.3
+TICK_SHARE = 0.2
 _MOST_CPU_S = 0.5
 _EASY_CPU_S = 0.3
 LEAST_LENGTH_NS = 60_000_000_000
 """A shorter part of a recording is not worth having: what it costs does not depend on its length alone."""
+
+
+def tick_wait_s(cpu_s: float, took_s: float) -> float:
+    """Seconds to wait after a tick that cost ``cpu_s`` and took ``took_s``, before the next is made."""
+    return max(0.0, max(TICK_LEAST_S, cpu_s / TICK_SHARE) - took_s)
 
 
 class SnapshotPace:

@@ -1,8 +1,8 @@
 """A process that makes snapshots of a running recording for its parent process.
 
-It reads one JSON object a line (``since_ns``, ``output``) from its standard input, makes a snapshot for each, and
-answers with one line: the snapshot's fields, or ``failed`` with the reason. It ends with its standard input, also while
-it works, and removes its snapshots.
+It reads one JSON object a line from its standard input, makes a snapshot (``since_ns``, ``output``) or a tick
+(``tick``, ``anew``) for each, and answers with one line: its fields, or ``failed`` with the reason. It ends with its
+standard input, also while it works, and removes its snapshots.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import os
 import select
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import Cancelled, WarplineError
 from warpline.own_python import own_python
 from warpline.platform.held_folders import TemporaryFolder
+
+if TYPE_CHECKING:
+    from warpline.recording.live.snapshots import SnapshotMaker
+    from warpline.recording.live.ticks import Ticker
 
 NICE = 5
 """Niceness of the process: about a quarter of a core where the recorded program uses all of them."""
@@ -36,12 +39,13 @@ def main(directory: Path, nice: int = NICE) -> int:
     _step_back(nice)
     load_numpy()
     from warpline.recording.live.snapshots import SnapshotMaker
+    from warpline.recording.live.ticks import Ticker
 
     folder = _folder_for(directory)
-    maker = SnapshotMaker(directory, folder.path)
+    maker, ticker = SnapshotMaker(directory, folder.path), Ticker(directory, folder.path)
     try:
         while line := sys.stdin.buffer.readline():
-            answer = _answer(line, maker.make)
+            answer = _answer(line, maker, ticker)
             if answer is None:
                 break
             print(json.dumps(answer), flush=True)
@@ -49,6 +53,7 @@ def main(directory: Path, nice: int = NICE) -> int:
         return 1
     finally:
         maker.close()
+        ticker.close()
         folder.close()
     return 0
 
@@ -61,12 +66,14 @@ def _folder_for(directory: Path) -> TemporaryFolder:
         return TemporaryFolder(Path(tempfile.gettempdir()))
 
 
-def _answer(line: bytes, make: Callable[..., Any]) -> dict[str, Any] | None:
+def _answer(line: bytes, maker: SnapshotMaker, ticker: Ticker) -> dict[str, Any] | None:
     """The answer to a request; None when nobody waits for it any more."""
     try:
         request = json.loads(line)
+        if request.get("tick"):
+            return dict(ticker.tick(anew=bool(request["anew"]), cancelled=_is_deserted).as_values())
         output = Path(request["output"]) if request.get("output") else None
-        return dict(make(int(request["since_ns"]), output, _is_deserted).as_values())
+        return dict(maker.make(int(request["since_ns"]), output, _is_deserted).as_values())
     except Cancelled:
         return None
     except (WarplineError, MemoryError, ValueError, KeyError, TypeError) as error:

@@ -26,6 +26,7 @@ from warpline.recording.spool.file_layout import (
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
     CHUNK_PROCESS,
+    CLOSED_OFFSET,
     HEADER,
     HEADER_BYTES,
     MAGIC,
@@ -64,7 +65,8 @@ class SpoolHeader:
 class Chunk:
     """A run of records of one type written by thread ``tid``; ``payload`` is the committed bytes as uint8 [n].
 
-    ``process`` and ``parent`` are set where a child that was forked in a sandbox wrote into its parent's file.
+    ``process`` and ``parent`` are set where a child that was forked in a sandbox wrote into its parent's file. The
+    chunk takes ``pages`` of the file from ``page`` on; no more is written to one that is ``closed``.
     """
 
     record_type: int
@@ -74,6 +76,9 @@ class Chunk:
     payload: Bytes
     process: int = 0
     parent: int = 0
+    page: int = 0
+    pages: int = 0
+    closed: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,8 @@ class SpoolFile:
                 raise RecordingError(f"{path}: not a spool file, it ends inside its header")
             # A plain view: slicing a memmap object costs ten times as much.
             self._data: Bytes = np.asarray(np.memmap(file, np.uint8, "r"))
-            self.header = _parse_header(path, self._data[: HEADER.size].tobytes())
-            self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data, file.fileno()))
+            self.header = parse_header(path, self._data[: HEADER.size].tobytes())
+            self.chunks: tuple[Chunk, ...] = tuple(scan_chunks(self._data, file.fileno()))
 
     def by_process(self) -> list[SpoolFile]:
         """This file for each process that wrote into it: first its own, then children forked in a sandbox."""
@@ -231,21 +236,24 @@ class SpoolFile:
         """Interned strings by id; 0 is the empty string. Bytes that are not UTF-8 are replaced."""
         strings = {0: ""}
         for chunk in self.of_type(STRING_RECORD):
-            payload = chunk.payload.tobytes()
-            position = 0
-            while position + 8 <= len(payload):
-                number, length = struct.unpack_from("<II", payload, position)
-                if position + 8 + length > len(payload):
-                    break
-                strings.setdefault(
-                    number, payload[position + 8 : position + 8 + length].decode("utf-8", "replace")
-                )
-                position += 8 + length + -length % 8
+            add_strings(strings, chunk.payload.tobytes())
         return strings
 
     def text(self, number: int) -> str:
         """The string of an id; ``?`` for an id that was never defined."""
         return self.strings.get(int(number), "?")
+
+
+def add_strings(strings: dict[int, str], payload: bytes) -> int:
+    """Add the whole string records of a payload, unless their ids are known; returns how many bytes those took."""
+    position = 0
+    while position + 8 <= len(payload):
+        number, length = struct.unpack_from("<II", payload, position)
+        if position + 8 + length > len(payload):
+            break
+        strings.setdefault(number, payload[position + 8 : position + 8 + length].decode("utf-8", "replace"))
+        position += 8 + length + -length % 8
+    return position
 
 
 def _with_limited_times(values: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
@@ -297,7 +305,7 @@ def rows_of(spools: Sequence[SpoolFile], record_type: int, layout: RecordLayout)
     return np.concatenate(parts) if parts else np.empty(0, layout)
 
 
-def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
+def parse_header(path: Path, raw: bytes) -> SpoolHeader:
     fields = HEADER.unpack(raw)
     magic, version, pid, monotonic_ns, realtime_ns, _next, lost, parent, finished, error, producer, _cap = (
         fields
@@ -320,9 +328,10 @@ def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
     )
 
 
-def _scan(data: Bytes, descriptor: int) -> Iterator[Chunk]:
+def scan_chunks(data: Bytes, descriptor: int, page: int = 1) -> Iterator[Chunk]:
+    """The chunks of an open file that is mapped as ``data``, from a page on."""
     pages = len(data) // PAGE
-    position = _written_page(data, 1, pages, descriptor)
+    position = _written_page(data, page, pages, descriptor)
     while position < pages:
         start = position * PAGE
         header = data[start : start + CHUNK_HEADER_BYTES].tobytes()
@@ -341,6 +350,9 @@ def _scan(data: Bytes, descriptor: int) -> Iterator[Chunk]:
             data[first : first + committed],
             process,
             parent,
+            position,
+            size // PAGE,
+            data[start + CLOSED_OFFSET] != 0,
         )
         position = _written_page(data, position + size // PAGE, pages, descriptor)
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.model import KindSpec
 from warpline.storage.columns.attribute_types import column_type
-from warpline.storage.columns.mapped_file import MappedFile
+from warpline.storage.columns.column_source import ColumnSource
 from warpline.storage.columns.schema import KIND_ROW_TYPES
 
 Array = npt.NDArray[Any]
@@ -19,7 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 class KindTable:
     """All events of one kind: their rows and a column for each attribute. Columns are opened when first used."""
 
-    def __init__(self, file: MappedFile, spec: KindSpec, code: int, n_events: int) -> None:
+    def __init__(self, file: ColumnSource, spec: KindSpec, code: int, n_events: int) -> None:
         """``code`` is the kind's in ``events.kind``, ``n_events`` the number of all events of the capture."""
         self.spec = spec
         self.code = code

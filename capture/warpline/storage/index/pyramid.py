@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.storage.columns.column_source import ColumnSource
 from warpline.storage.columns.events import Events, Lanes
-from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import LOD_COLUMNS, LOD_DIRECTORY, LOD_SKIPS, MAX_LEVEL, SKIP
 
 Array = npt.NDArray[Any]
@@ -42,7 +42,7 @@ class Pyramid:
     1024th start of each run, is held in memory: a search then touches one block of 8 KiB.
     """
 
-    def __init__(self, file: MappedFile, lanes: Lanes, events: Events) -> None:
+    def __init__(self, file: ColumnSource, lanes: Lanes, events: Events) -> None:
         self._file = file
         self._events = events
         lane_first, lane_count = lanes.first, lanes.count

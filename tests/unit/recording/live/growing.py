@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from warpline.recording.live.snapshots import SnapshotMaker
+from warpline.recording.live.ticks import Ticker
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.nvtx import records as nvtx
 from warpline.recording.spool.writer import SpoolWriter
@@ -29,10 +30,21 @@ class Maker(SnapshotMaker):
         return self._recording.head_ns
 
 
+class Ticks(Ticker):
+    """Makes ticks that end with the last range of a recording, not now."""
+
+    def __init__(self, recording: Growing, folder: Path) -> None:
+        super().__init__(recording.folder, folder)
+        self._recording = recording
+
+    def now_ns(self) -> int:
+        return self._recording.head_ns
+
+
 class Growing:
     """A spool directory. Times are ns since the recording's start."""
 
-    def __init__(self, parent: Path) -> None:
+    def __init__(self, parent: Path, ring_ns: int = 0) -> None:
         self.folder = parent / "x.h5.spool"
         self.folder.mkdir()
         self._session = Session(
@@ -44,7 +56,7 @@ class Growing:
             start_realtime_ns=START,
             recorder_pid=1,
             target_pid=PID,
-            options=RecordingOptions(trace=("nvtx",)),
+            options=RecordingOptions(trace=("nvtx",), ring_ns=ring_ns),
         )
         self._session.save()
         path = self.folder / f"agent.{PID}.1.spool"
@@ -65,6 +77,28 @@ class Growing:
         start["time_ns"], end["time_ns"] = START + start_ms * MS, START + stop_ms * MS
         self._writer.append(nvtx.NVTX_START, start)
         self._writer.append(nvtx.NVTX_END, end)
+
+    def push(self, name: str, time_ns: int, *, thread: int, level: int) -> None:
+        """Begin a range of a thread inside those that are open there."""
+        self._put(name, time_ns, thread, level)
+
+    def pop(self, time_ns: int, *, thread: int, level: int) -> None:
+        """End the innermost range of a thread, which is at this level."""
+        self._put("", time_ns, thread, level)
+
+    def mark(self, name: str, time_ns: int) -> None:
+        """Add a moment, which may be long ago."""
+        mark = np.zeros(1, nvtx.nvtx_range_attributes)
+        mark["name"], mark["time_ns"] = self._writer.string(name), START + time_ns
+        self._writer.append(nvtx.NVTX_MARK, mark)
+
+    def _put(self, name: str, time_ns: int, thread: int, level: int) -> None:
+        self.head_ns = max(self.head_ns, START + time_ns)
+        record = np.zeros(1, nvtx.nvtx_range)
+        record["time_ns"], record["level"] = START + time_ns, level
+        record["name"] = self._writer.string(name) if name else nvtx.POP
+        self._writer._tid = 1_000 + thread
+        self._writer.append(nvtx.NVTX_RANGE, record, free=thread)
 
     def finish(self, stop_ms: int) -> None:
         """End the recording."""

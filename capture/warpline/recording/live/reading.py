@@ -1,0 +1,199 @@
+"""Reads a spool that grows, again and again, at the cost of what is new in it.
+
+A ring may drop records that pass (`warpline.recording.sources.source`): of those, only the ones that were written
+since a given time are read, and the last one of each lane where records last. All others are read every time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from warpline.model.errors import RecordingError
+from warpline.platform.files import open_regular
+from warpline.recording.spool.file_layout import CHUNK_HEADER_BYTES, HEADER, HEADER_BYTES, PAGE, STRING_RECORD
+from warpline.recording.spool.reader import (
+    Bytes,
+    Chunk,
+    SpoolFile,
+    add_strings,
+    parse_header,
+    scan_chunks,
+)
+
+_Lane = tuple[int, int, int, int, int, int]
+"""Record type and size, thread, `free`, process and its parent of the chunks that a lasting record is of"""
+
+
+@dataclass
+class _Growing:
+    """A chunk of records that pass: how much of it was written by when."""
+
+    chunk: Chunk
+    written: list[tuple[int, int]] = field(default_factory=list)
+    """(time, bytes), ascending; the first is what is skipped"""
+
+    @property
+    def is_over(self) -> bool:
+        chunk = self.chunk
+        room = chunk.pages * PAGE - CHUNK_HEADER_BYTES
+        # Strings, which differ in size, take at least eight bytes.
+        return chunk.closed or room - len(chunk.payload) < max(chunk.record_bytes, 8)
+
+    def note(self, now_ns: int) -> None:
+        """The chunk has what it has now."""
+        if not self.written or self.written[-1][1] != len(self.chunk.payload):
+            self.written.append((now_ns, len(self.chunk.payload)))
+
+    def skipped(self, since_ns: int) -> int:
+        """Bytes that were written before ``since_ns``."""
+        if not self.written:
+            return 0
+        while len(self.written) > 1 and self.written[1][0] <= since_ns:
+            del self.written[0]
+        time_ns, count = self.written[0]
+        return count if time_ns <= since_ns else 0
+
+
+class GrowingSpool:
+    """One file. Chunks that are over and older than what is asked for are never looked at again."""
+
+    def __init__(
+        self, path: Path, passing: frozenset[int], lasting: Mapping[int, tuple[int, int, int]]
+    ) -> None:
+        self._path, self._passing, self._lasting = path, passing, lasting
+        self._page = 1
+        """Where chunks that are not known yet begin"""
+        self._recent: list[_Growing] = []
+        self._kept: list[Chunk] = []
+        self._last: dict[_Lane, dict[bytes, bytes]] = {}
+        self._harvested: dict[int, int] = {}
+        self._strings: dict[int, str] = {0: ""}
+        self._strings_read: dict[int, int] = {}
+
+    def note(self, now_ns: int) -> None:
+        """Remember that nothing that was read is later than ``now_ns``."""
+        for growing in self._recent:
+            growing.note(now_ns)
+
+    def read(self, since_ns: int) -> list[SpoolFile]:
+        """The file for each process that wrote into it, with the records since ``since_ns``, never earlier than before.
+
+        Raises RecordingError and OSError.
+        """
+        spool = SpoolFile.__new__(SpoolFile)
+        with open(open_regular(self._path), "rb") as file:
+            if os.fstat(file.fileno()).st_size < HEADER_BYTES:
+                raise RecordingError(f"{self._path}: not a spool file, it ends inside its header")
+            data: Bytes = np.asarray(np.memmap(file, np.uint8, "r"))
+            spool.path = self._path
+            spool.header = parse_header(self._path, data[: HEADER.size].tobytes())
+            self._look(data, file.fileno())
+        chunks = [*self._kept, *self._since(since_ns)]
+        spool.chunks = (*self._carried(), *chunks)
+        parts = spool.by_process()
+        if len(parts) == 1:
+            spool.__dict__["strings"] = self._known_strings()
+        return parts
+
+    def _look(self, data: Bytes, descriptor: int) -> None:
+        self._kept = [self._now(chunk, data, descriptor) for chunk in self._kept]
+        for growing in self._recent:
+            growing.chunk = self._now(growing.chunk, data, descriptor)
+        for chunk in scan_chunks(data, descriptor, self._page):
+            self._page = chunk.page + chunk.pages
+            if chunk.record_type in self._passing:
+                self._recent.append(_Growing(chunk))
+            else:
+                self._kept.append(chunk)
+
+    @staticmethod
+    def _now(chunk: Chunk, data: Bytes, descriptor: int) -> Chunk:
+        """A known chunk as it is now."""
+        if _Growing(chunk).is_over:
+            return chunk
+        return next(scan_chunks(data, descriptor, chunk.page), chunk)
+
+    def _since(self, since_ns: int) -> list[Chunk]:
+        found, recent = [], []
+        for growing in self._recent:
+            skipped = growing.skipped(since_ns)
+            self._harvest(growing.chunk, skipped)
+            if skipped < len(growing.chunk.payload):
+                found.append(replace(growing.chunk, payload=growing.chunk.payload[skipped:]))
+            if skipped < len(growing.chunk.payload) or not growing.is_over:
+                recent.append(growing)
+            else:
+                self._harvested.pop(growing.chunk.page, None)
+        self._recent = recent
+        return found
+
+    def _harvest(self, chunk: Chunk, stop: int) -> None:
+        """Keep the last record of each lane among those that are skipped."""
+        lasting = self._lasting.get(chunk.record_type)
+        start = self._harvested.get(chunk.page, 0)
+        if lasting is None or stop <= start:
+            return
+        self._harvested[chunk.page] = stop
+        _time, first, behind = lasting
+        size = chunk.record_bytes
+        rows = chunk.payload[start:stop].reshape(-1, size)
+        keys = np.ascontiguousarray(rows[::-1, first:behind]).view(f"V{behind - first}").reshape(-1)
+        lane = (chunk.record_type, size, chunk.tid, chunk.free, chunk.process, chunk.parent)
+        last = self._last.setdefault(lane, {})
+        _keys, places = np.unique(keys.view(f"S{behind - first}"), return_index=True)
+        for place in places.tolist():
+            row = rows[len(rows) - 1 - place].tobytes()
+            last[row[first:behind]] = row
+
+    def _carried(self) -> list[Chunk]:
+        """The records that were kept, in the order of their times."""
+        chunks = []
+        for lane, rows in self._last.items():
+            record_type, size, tid, free, process, parent = lane
+            at = self._lasting[record_type][0]
+            ordered = sorted(rows.values(), key=lambda row: int.from_bytes(row[at : at + 8], "little"))
+            payload = np.frombuffer(b"".join(ordered), np.uint8)
+            chunks.append(Chunk(record_type, size, tid, free, payload, process, parent))
+        return chunks
+
+    def _known_strings(self) -> dict[int, str]:
+        for chunk in self._kept:
+            read = self._strings_read.get(chunk.page, 0)
+            if chunk.record_type == STRING_RECORD and read < len(chunk.payload):
+                more = add_strings(self._strings, chunk.payload[read:].tobytes())
+                self._strings_read[chunk.page] = read + more
+        return self._strings
+
+
+class GrowingSpools:
+    """All spool files of a recording that runs."""
+
+    def __init__(
+        self, directory: Path, passing: frozenset[int], lasting: Mapping[int, tuple[int, int, int]]
+    ) -> None:
+        self._directory, self._passing, self._lasting = directory, passing, lasting
+        self._files: dict[Path, GrowingSpool] = {}
+
+    def note(self, now_ns: int) -> None:
+        """Remember that nothing that was read is later than ``now_ns``."""
+        for file in self._files.values():
+            file.note(now_ns)
+
+    def read(self, since_ns: int) -> tuple[list[SpoolFile], list[str]]:
+        """As `warpline.recording.spool.reader.read_spools`, with the records since ``since_ns``."""
+        spools: list[SpoolFile] = []
+        problems: list[str] = []
+        for path in sorted(self._directory.glob("*.spool")):
+            file = self._files.get(path)
+            if file is None:
+                file = self._files[path] = GrowingSpool(path, self._passing, self._lasting)
+            try:
+                spools.extend(file.read(since_ns))
+            except (RecordingError, OSError, ValueError) as error:
+                problems.append(str(error))
+        return spools, problems

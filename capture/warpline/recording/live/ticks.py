@@ -1,0 +1,111 @@
+"""Follows a running recording: each tick translates what came since the last one, and a little of what was before.
+
+A tick is an ordinary capture of the end of the recording, as a ring would cut it. The next one begins where nothing
+should change any more; `warpline.storage.live` joins them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+
+from warpline.model.errors import RecordingError
+from warpline.model.progress import IsCancelled
+from warpline.recording.finalise import finalise
+from warpline.recording.live.reading import GrowingSpools
+from warpline.recording.live.settled import lateness_ns
+from warpline.recording.live.snapshots import LiveSnapshot, since_start
+from warpline.recording.session import load_session
+from warpline.recording.sources.registry import lasting_types, passing_types, recording_sources
+from warpline.recording.spool.schedule import last_time
+from warpline.storage import Capture, open_capture
+
+FIRST_NS = 10_000_000_000
+"""How much of a recording the first tick covers."""
+_LEAST_NS = 50_000_000
+_FIRST_LATENESS_NS = 300_000_000
+_MOST_NS = 10_000_000_000
+_COMPARED = 16
+"""Ticks whose lateness counts."""
+
+
+class Ticker:
+    """Makes the ticks of one recording in a folder; each file is its reader's to remove."""
+
+    def __init__(self, directory: Path, folder: Path) -> None:
+        self._directory, self._folder = directory, folder
+        self._number = 0
+        self._spools = self._new_spools()
+        self._before: tuple[LiveSnapshot, Capture] | None = None
+        self._lateness: deque[int] = deque([_FIRST_LATENESS_NS], maxlen=_COMPARED)
+
+    def tick(self, *, anew: bool, cancelled: IsCancelled | None = None) -> LiveSnapshot:
+        """What came since the last tick; with ``anew``, the end of the recording.
+
+        Raises RecordingError where the recording keeps a ring, and as `warpline.recording.finalise.finalise`.
+        """
+        cpu = time.process_time()
+        session = load_session(self._directory)
+        if session.options.ring_ns:
+            raise RecordingError(f"{self._directory}: its records move, because it keeps a ring")
+        if anew:
+            self.close()
+            self._spools = self._new_spools()
+        start, now = session.start_monotonic_ns, self.now_ns()
+        before = self._before[0] if self._before is not None else None
+        since = start + before.settled_ns if before is not None else 0
+        spools = self._spools.read(since)
+        if session.is_remote:
+            timed = dict(entry for source in recording_sources() for entry in source.timed_records)
+            now = last_time(spools[0], start, timed)
+            self._spools.note(now)
+        else:
+            self._spools.note(self.now_ns())
+        since = max(since, start if before is not None else now - FIRST_NS)
+        self._number += 1
+        path = self._folder / f"tick-{self._number}.h5"
+        done = finalise(
+            self._directory,
+            path,
+            cancelled=cancelled,
+            until_ns=now,
+            since_ns=since if since > start else None,
+            read=spools,
+        )
+        base, head = max(0, since - start), now - start
+        capture = since_start(open_capture(path), base)
+        snapshot = LiveSnapshot(
+            path=path,
+            kept_ns=base,
+            head_ns=head,
+            settled_ns=max(base, head - self._late(capture, base)),
+            events=done.events,
+            cpu_s=time.process_time() - cpu,
+        )
+        self.close()
+        self._before = snapshot, capture
+        return snapshot
+
+    def now_ns(self) -> int:
+        """CLOCK_MONOTONIC of this machine."""
+        return time.monotonic_ns()
+
+    def close(self) -> None:
+        """Close the last tick."""
+        if self._before is not None:
+            self._before[1].close()
+            self._before = None
+
+    def _late(self, capture: Capture, base_ns: int) -> int:
+        if self._before is not None:
+            snapshot, before = self._before
+            late = lateness_ns(before, capture, base_ns, snapshot.head_ns)
+            # What came later than all that was looked at may have been even later.
+            if late >= snapshot.head_ns - base_ns > 0:
+                late *= 2
+            self._lateness.append(min(max(late, _LEAST_NS), _MOST_NS))
+        return max(self._lateness)
+
+    def _new_spools(self) -> GrowingSpools:
+        return GrowingSpools(self._directory, passing_types(), lasting_types())

@@ -1,0 +1,66 @@
+"""A capture that grows part by part, at a cost that does not depend on how long the recording is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from warpline.storage.live.joined import JoinedCapture
+from warpline.storage.live.pieces import LivePart
+from warpline.storage.live.tables import SharedTables
+from warpline.storage.read.capture import Capture
+
+MOST_EVENTS = 1_500_000
+"""Of how many events the latest parts are kept, about: joining them anew takes some 50 ms."""
+_MOST_OF_A_PART = MOST_EVENTS // 8
+_UNSETTLED = 2
+"""The latest parts stay as they are: the next one decides where the last ends."""
+
+
+class GrowingCapture:
+    """Takes the parts of a running recording one after the other, each with what came since the one before.
+
+    Older parts are joined for good, so that there are few of them; the oldest go when there are too many events.
+    """
+
+    def __init__(self, most_events: int = MOST_EVENTS) -> None:
+        self._tables = SharedTables()
+        self._parts: list[LivePart] = []
+        self._most_events = most_events
+
+    def add(self, capture: Capture, base_ns: int, head_ns: int) -> JoinedCapture:
+        """The capture of all parts with one more, which covers ``base_ns`` to ``head_ns`` since the recording's start.
+
+        What earlier parts have from ``base_ns`` on is replaced by what this one has. Nobody may close the part:
+        captures that were returned still read from it. It goes with the last of them.
+        """
+        if self._parts:
+            self._parts[-1] = replace(self._parts[-1], stop_ns=base_ns)
+        self._parts.append(LivePart(self._tables.add(capture, base_ns), base_ns, head_ns, _NEVER, base_ns))
+        self._join_older()
+        self._forget()
+        return JoinedCapture(self._parts, self._tables)
+
+    def _join_older(self) -> None:
+        parts = self._parts
+        place = len(parts) - _UNSETTLED - 2
+        while place >= 0:
+            first, second = parts[place], parts[place + 1]
+            together = first.events + second.events
+            if together > max(_MOST_OF_A_PART, 1) or first.events > 2 * second.events:
+                place -= 1
+                continue
+            joined = JoinedCapture((first, second), self._tables)
+            joined.make_all()
+            places = self._tables.add(joined, 0)
+            parts[place : place + 2] = [LivePart(places, first.base_ns, second.head_ns, second.stop_ns, 0)]
+            place -= 1
+
+    def _forget(self) -> None:
+        while (
+            len(self._parts) > _UNSETTLED + 1
+            and sum(part.events for part in self._parts[1:]) >= self._most_events
+        ):
+            self._parts.pop(0)
+
+
+_NEVER = 1 << 62

@@ -1,0 +1,154 @@
+"""Ticks of a running recording, joined: the same as what a snapshot of all of it shows, as far as that is settled."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.recording.live.growing import MS, START, Growing, Ticks
+
+from warpline.model.errors import RecordingError
+from warpline.recording.finalise import finalise
+from warpline.recording.live import process
+from warpline.recording.live.captures import LiveCaptures
+from warpline.recording.live.client import SnapshotProcess
+from warpline.storage import Capture, open_capture
+from warpline.storage.live.growing import GrowingCapture
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+Event = tuple[str, int, str, int, int, int]
+
+
+class Program:
+    """Two threads that push and pop ranges at random."""
+
+    def __init__(self, recording: Growing, seed: int) -> None:
+        self._recording, self._random = recording, random.Random(seed)
+        self._depth = [0, 0]
+        self.time_ns = MS
+
+    def run(self) -> None:
+        """Some ranges, a mark that is noticed late, and now and then many ranges."""
+        for _ in range(self._random.randrange(1, 40)):
+            thread = self._random.randrange(2)
+            self.time_ns += self._random.randrange(1, 12 * MS)
+            depth = self._depth[thread]
+            if depth and (depth == 3 or self._random.random() < 0.5):
+                self._depth[thread] -= 1
+                self._recording.pop(self.time_ns, thread=thread + 1, level=depth - 1)
+            else:
+                name = self._random.choice("abc")
+                self._recording.push(name, self.time_ns, thread=thread + 1, level=depth)
+                self._depth[thread] += 1
+        self._recording.mark("late", max(0, self.time_ns - self._random.randrange(150 * MS)))
+        if self._random.random() < 0.2:
+            self._many()
+
+    def _many(self) -> None:
+        """More than a chunk of records."""
+        for _ in range(2_500):
+            self._recording.push("x", self.time_ns + 1_000, thread=3, level=0)
+            self._recording.pop(self.time_ns + 2_000, thread=3, level=0)
+            self.time_ns += 2_000
+
+
+def events(capture: Capture, start_ns: int, stop_ns: int) -> list[Event]:
+    """The events that ended before a time and began after another one, by track and depth."""
+    found = []
+    for lane in range(len(capture.lanes)):
+        track, depth = capture.tracks[int(capture.lanes.track[lane])].uri, int(capture.lanes.depth[lane])
+        for row in range(*capture.lanes.rows(lane).indices(len(capture.events))):
+            start, stop = capture.event_span(row)
+            if start > start_ns and stop < stop_ns:
+                name = capture.strings[int(capture.events.name[row])]
+                found.append((track, depth, name, start, stop, int(capture.events.flags[row])))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_joined_ticks_show_what_a_snapshot_shows(tmp_path: Path, seed: int) -> None:
+    recording = Growing(tmp_path)
+    program, ticks, growing = Program(recording, seed), Ticks(recording, tmp_path), GrowingCapture()
+    for _ in range(16):
+        program.run()
+        tick = ticks.tick(anew=False)
+        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+        assert joined.span[1] == recording.head_ns - START
+    assert tick.settled_ns > tick.kept_ns
+    whole = tmp_path / "whole.h5"
+    finalise(recording.folder, whole, until_ns=recording.head_ns)
+    with open_capture(whole) as capture:
+        shown = events(joined, -1, tick.settled_ns)
+        assert shown == events(capture, -1, tick.settled_ns)
+        assert len(shown) > 100
+        for name, table in capture.kinds.items():
+            mine = joined.kinds[name]
+            assert mine.attributes == table.attributes
+            settled = joined.events.start[mine.index_rows] < tick.settled_ns
+            for attribute in table.attributes:
+                values, valid = mine.column(attribute)
+                assert len(values) == len(valid) == len(mine)
+            assert int(settled.sum()) > 0
+    np.testing.assert_array_equal(np.sort(joined.lanes.first), joined.lanes.first)
+    ticks.close()
+
+
+def test_a_range_that_is_open_for_many_ticks_is_one_event(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    ticks, growing = Ticks(recording, tmp_path), GrowingCapture()
+    recording.push("outer", MS, thread=1, level=0)
+    for number in range(1, 9):
+        recording.push("inner", number * 500 * MS, thread=1, level=1)
+        recording.pop((number * 500 + 100) * MS, thread=1, level=1)
+        tick = ticks.tick(anew=False)
+        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+    outer = [event for event in events(joined, 0, 1 << 60) if event[2] == "outer"]
+    assert [(start, stop) for _track, _depth, _name, start, stop, _flags in outer] == [(MS, 4_100 * MS)]
+    # The part of the last tick is small: the rest was not translated again.
+    assert tick.events < 8
+    ticks.close()
+
+
+def test_the_oldest_events_go_when_there_are_too_many(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    ticks, growing = Ticks(recording, tmp_path), GrowingCapture(most_events=40)
+    for number in range(60):
+        recording.add("x", 1 + number * 1_000, 500 + number * 1_000)
+        recording.add("y", 501 + number * 1_000, 1_000 + number * 1_000)
+        tick = ticks.tick(anew=False)
+        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+    assert 40 <= len(joined.events) < 80
+    assert joined.span[0] > 20_000 * MS
+    ticks.close()
+
+
+def test_a_process_makes_ticks_and_a_snapshot_where_somebody_looks_further_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "NICE", 0)
+    recording, asked = Growing(tmp_path), SnapshotProcess(tmp_path / "x.h5.spool")
+    recording.add("first", 10, 20)
+    captures = LiveCaptures(asked)
+    made, snapshot = captures.next()
+    assert isinstance(made.path, Path)
+    assert not made.path.exists(), "a tick's file goes when it was opened"
+    assert captures.wait_s(snapshot, 1000.0) == 0.0
+    head = snapshot.head_ns
+    older, snapshot = captures.next(head, snapshot.kept_ns - 1, follows=False)
+    assert older.path.exists()
+    assert snapshot.head_ns >= head
+    asked.end()
+    with pytest.raises(RecordingError, match="has ended"):
+        captures.next()
+
+
+def test_a_recording_with_a_ring_has_no_ticks(tmp_path: Path) -> None:
+    recording = Growing(tmp_path, ring_ns=1_000 * MS)
+    recording.add("first", 10, 20)
+    ticks = Ticks(recording, tmp_path)
+    with pytest.raises(RecordingError, match="keeps a ring"):
+        ticks.tick(anew=True)

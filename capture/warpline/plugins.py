@@ -12,21 +12,11 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Generic, TypeVar
 
+from warpline.extras import MODULES, install_command
 from warpline.i18n import english
 
 Value = TypeVar("Value")
 EntryPoint = metadata.EntryPoint
-
-_EXTRAS = {
-    "PySide6": "gui",
-    "shiboken6": "gui",
-    "pyqtgraph": "gui",
-    "pyarrow": "parquet",
-    "dask": "dask",
-    "distributed": "dask",
-    "cryptography": "dask",
-}
-"""Top-level modules of optional packages, and the extra that installs them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +103,10 @@ def checked(value: object, kind: type[Value]) -> Value:
 def install_hint(error: ImportError) -> str:
     """How to install the optional package whose import failed, in English; empty for any other module."""
     module = (error.name or "").partition(".")[0]
-    if module not in _EXTRAS or not isinstance(error, ModuleNotFoundError):
+    if module not in MODULES or not isinstance(error, ModuleNotFoundError):
         return ""
     return english(
-        "this needs {module}, which is not installed; install it with: pip install 'warpline[{extra}]'",
+        "this needs {module}, which is not installed; install it with: {command}",
         module=module,
-        extra=_EXTRAS[module],
+        command=install_command(MODULES[module]),
     )

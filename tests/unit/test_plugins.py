@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from warpline import plugins
+from warpline.extras import install_command
 
 GROUP = "warpline.test_plugins"
 METADATA = "Metadata-Version: 2.1\nName: theirs\nVersion: 1\n"
@@ -70,7 +71,7 @@ def test_a_missing_optional_package_says_what_to_install(
     (tmp_path / "their_window.py").write_text("raise ModuleNotFoundError(name='PySide6.QtCore')")
     monkeypatch.syspath_prepend(str(tmp_path))
     plugin = plugins.load_plugin(plugins.EntryPoint("x", "their_window:x", GROUP), object)
-    assert plugin.problem.endswith("install it with: pip install 'warpline[gui]'")
+    assert plugin.problem.endswith(f"install it with: {install_command('gui')}")
 
 
 def test_plugins_are_loaded_with_the_name_of_their_distribution(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from warpline import plugins
 from warpline.cli.arguments import TimeRange, add_range_option, time_range
 from warpline.cli.progress import ProgressLine
+from warpline.extras import install_command
 from warpline.i18n import english, tr, translated
 from warpline.model import UsageError, WarplineError
 from warpline.untrusted import listing
@@ -153,7 +154,7 @@ def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
             raise WarplineError(translated(plugin.problem)) from plugin.error
         return plugin.value
     if suffix == ".png":
-        raise UsageError(tr("pictures need the window: pip install 'warpline[gui]'"))
+        raise UsageError(tr("pictures need the window: {command}", command=install_command("gui")))
     raise UsageError(tr("{path}: unknown file type; use .html for a page or .png for a picture", path=output))
 
 

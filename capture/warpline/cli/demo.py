@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpline import resources
+from warpline.extras import install_command
 from warpline.i18n import english, tr
 from warpline.own_python import python_of_programs
 from warpline.platform.systems import has_screen
@@ -64,7 +65,8 @@ class DemoCommand:
         if importlib.util.find_spec("PySide6") is None:
             print(
                 tr(
-                    "to look at it: pip install 'warpline[gui]', then: warpline {path}",
+                    "to look at it: {command}, then: warpline {path}",
+                    command=install_command("gui"),
                     path=capture.absolute(),
                 )
             )

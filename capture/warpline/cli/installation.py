@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import json
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
+from warpline import extras
 from warpline._version import __version__
 from warpline.i18n import english
 from warpline.platform.systems import library_file
 from warpline.plugins import distribution_of, entry_points
-
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,22 +31,20 @@ class Installation:
 def this_installation() -> Installation:
     """How this Warpline is installed."""
     libraries = {name: _loads(path) for name, path in _libraries().items()}
-    form = _form()
-    has_window = importlib.util.find_spec("PySide6") is not None
+    form = extras.form()
     return Installation(
         version=__version__,
         form=form,
-        folder=str(_PACKAGE.parents[1] if form == "checkout" else _PACKAGE.parent),
-        window=has_window,
+        folder=str(extras.PACKAGE.parents[1] if form == "checkout" else extras.PACKAGE.parent),
+        window="gui" in extras.installed_extras(),
         compiled=tuple(name for name, loads in libraries.items() if loads),
         broken=tuple(name for name, loads in libraries.items() if not loads),
-        upgrade=upgrade_command(form, _PACKAGE, Path(sys.prefix), has_window),
+        upgrade=upgrade_command(form, extras.PACKAGE, Path(sys.prefix)),
     )
 
 
-def upgrade_command(form: str, package: Path, environment: Path, has_window: bool) -> str:
+def upgrade_command(form: str, package: Path, environment: Path) -> str:
     """What brings the newest version to an installation: a package in an environment of Python."""
-    name = "warpline[gui]" if has_window else "warpline"
     if form == "checkout":
         return "git pull && make setup"
     if form == "bundle":
@@ -59,38 +53,12 @@ def upgrade_command(form: str, package: Path, environment: Path, has_window: boo
                 "apt-get install ./warpline_VERSION_amd64.deb, with the package of the new version"
             )
         return english("unpack the archive of the new version in place of this folder")
-    if (environment / "uv-receipt.toml").is_file():
-        return "uv tool upgrade warpline"
-    if (environment / "pipx_metadata.json").is_file():
-        return "pipx upgrade warpline"
-    if any(part.startswith("archive-v") for part in environment.parts):  # uv's cache
-        return f'uvx --refresh --from "{name}" warpline'
-    return f"{shlex.quote(sys.executable)} -m pip install --upgrade {_requirement(name, package)}"
-
-
-def _requirement(name: str, package: Path) -> str:
-    """What pip installs: the folder that it installed from, where it kept one (PEP 610), else the name."""
-    for kept in package.parent.glob("warpline-*.dist-info/direct_url.json"):
-        try:
-            url = json.loads(kept.read_text("utf-8")).get("url", "")
-        except (OSError, ValueError, AttributeError):
-            continue
-        folder = unquote(urlsplit(url).path) if str(url).startswith("file:") else ""
-        folder = folder.removeprefix("/") if folder[2:3] == ":" else folder  # /C:/…
-        if folder and Path(folder).is_dir():
-            return shlex.quote(f"{folder}{name.removeprefix('warpline')}")
-    return f'"{name}"'
-
-
-def _form() -> str:
-    if getattr(sys, "frozen", False):
-        return "bundle"
-    return "checkout" if (_PACKAGE.parents[1] / "pyproject.toml").is_file() else "wheel"
+    return extras.upgrade_command(package, environment)
 
 
 def _libraries() -> dict[str, Path]:
     """The compiled libraries of Warpline's packages, by name."""
-    folders = {_PACKAGE}
+    folders = {extras.PACKAGE}
     for point in entry_points("warpline.commands"):
         if distribution_of(point) == "warpline":
             spec = importlib.util.find_spec(point.module.partition(".")[0])

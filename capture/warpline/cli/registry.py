@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from warpline import plugins
 from warpline.cli.command import Command
+from warpline.extras import install_command
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import UsageError, WarplineError
 
@@ -74,7 +75,10 @@ def load(name: str) -> Command:
         return _from_entry_point(point)
     if entry is not None:
         raise WarplineError(
-            tr("the window is not part of this installation; install it with: pip install 'warpline[gui]'")
+            tr(
+                "the window is not part of this installation; install it with: {command}",
+                command=install_command("gui"),
+            )
         )
     raise UsageError(tr("no command {name!r}; warpline --help lists them", name=name))
 

@@ -222,7 +222,7 @@ class CaptureReader:
 
         ``theme`` is ``dark``, ``light``, ``contrast`` or ``contrast-light``.
 
-        Raises WarplineError when the window is not installed (``pip install 'warpline[gui]'``), UsageError for what
+        Raises WarplineError when the window is not installed (extra ``gui``), UsageError for what
         cannot be drawn.
         """
         self._check()

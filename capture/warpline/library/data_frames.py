@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpline.extras import install_command
 from warpline.i18n import tr
 from warpline.interchange.export.event_columns import CodedColumn
 from warpline.model import WarplineError
@@ -25,7 +26,7 @@ def to_pandas(columns: Mapping[str, CodedColumn]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        raise _missing("to_pandas()", "pandas") from error
+        raise _missing("to_pandas()", "pip install pandas") from error
     return pd.DataFrame({name: _pandas(pd, column) for name, column in columns.items()}, copy=False)
 
 
@@ -46,7 +47,7 @@ def to_arrow(columns: Mapping[str, CodedColumn]) -> pa.Table:
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        raise _missing("to_arrow()", "'warpline[parquet]'") from error
+        raise _missing("to_arrow()", install_command("parquet")) from error
     return pa.table({name: _arrow(pa, column) for name, column in columns.items()})
 
 
@@ -63,7 +64,7 @@ def to_polars(columns: Mapping[str, CodedColumn]) -> pl.DataFrame:
     try:
         import polars as pl
     except ModuleNotFoundError as error:
-        raise _missing("to_polars()", "polars") from error
+        raise _missing("to_polars()", "pip install polars") from error
     return pl.DataFrame([_polars(pl, name, column) for name, column in columns.items()])
 
 
@@ -80,11 +81,11 @@ def _polars(pl: Any, name: str, column: CodedColumn) -> Any:
     return series.zip_with(pl.Series(np.ascontiguousarray(column.valid)), nothing)
 
 
-def _missing(what: str, package: str) -> WarplineError:
+def _missing(what: str, command: str) -> WarplineError:
     return WarplineError(
         tr(
-            "{what} needs a package that is not installed; install it with: pip install {package}",
+            "{what} needs a package that is not installed; install it with: {command}",
             what=what,
-            package=package,
+            command=command,
         )
     )

@@ -15,6 +15,7 @@ import pytest
 import warpline
 from warpline.cli import Command, main, registry
 from warpline.cli.arguments import add_range_option, add_track_option, size_px, time_ns
+from warpline.extras import install_command
 from warpline.model.errors import RecordingError, UsageError, WarplineError
 
 
@@ -122,8 +123,8 @@ def test_shared_options_left_out(install: Install) -> None:
         (RecordingError("no\nperf here"), 1, "no perf here"),
         (UsageError("nothing to do"), 2, "nothing to do"),
         (FileNotFoundError(2, "No such file or directory", "x.h5"), 1, "x.h5: No such file or directory"),
-        (ModuleNotFoundError("No module named 'PySide6'", name="PySide6.QtCore"), 1, "'warpline[gui]'"),
-        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), 1, "'warpline[parquet]'"),
+        (ModuleNotFoundError("No module named 'PySide6'", name="PySide6.QtCore"), 1, install_command("gui")),
+        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), 1, install_command("parquet")),
         (ImportError("libEGL.so.1: cannot open shared object file", name="PySide6.QtGui"), 1, "libEGL.so.1"),
         (MemoryError(), 1, "memory"),
         (ZeroDivisionError("oops"), 1, "ZeroDivisionError: oops"),
@@ -259,7 +260,7 @@ def test_without_the_application_the_window_is_explained(
 ) -> None:
     monkeypatch.setattr(registry, "entry_points", dict)
     assert main(["view"]) == 1
-    assert "pip install 'warpline[gui]'" in capsys.readouterr().err
+    assert install_command("gui") in capsys.readouterr().err
 
 
 def test_every_command_that_is_there_keeps_the_protocol() -> None:

@@ -13,6 +13,7 @@ from tests.unit.library.library_tools import MS, STEPS
 import warpline
 from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.report import Texts
+from warpline.extras import install_command
 
 
 def test_a_report_is_a_table(run: warpline.CaptureReader) -> None:
@@ -141,7 +142,7 @@ def test_polars_keeps_what_is_missing(run: warpline.CaptureReader) -> None:
     ("module", "method", "install"),
     [
         ("pandas", "to_pandas", "pip install pandas"),
-        ("pyarrow", "to_arrow", r"pip install 'warpline\[parquet\]'"),
+        ("pyarrow", "to_arrow", re.escape(install_command("parquet"))),
         ("polars", "to_polars", "pip install polars"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.unit.library.library_tools import write_trace
 
 import warpline
+from warpline.extras import install_command
 from warpline.library import pictures
 from warpline.own_python import own_python
 
@@ -123,7 +125,7 @@ def test_without_the_window_the_rest_works(
         return [*words, f"import sys; sys.modules['PySide6'] = None; {program}"]
 
     monkeypatch.setattr(pictures, "own_python", without_qt)
-    with pytest.raises(warpline.WarplineError, match=r"pip install 'warpline\[gui\]'") as caught:
+    with pytest.raises(warpline.WarplineError, match=re.escape(install_command("gui"))) as caught:
         run.render()
     assert "\n" not in str(caught.value)
     assert run._repr_png_() is None

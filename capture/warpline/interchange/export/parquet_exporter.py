@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from warpline.extras import install_command
 from warpline.i18n import tr
 from warpline.interchange.export.event_columns import COMMON, CodedColumn
 from warpline.interchange.export.event_table import TableReader, attribute_types, kinds_in
@@ -39,7 +40,11 @@ class ParquetExporter:
             import pyarrow.parquet as pq
         except ModuleNotFoundError as error:
             raise ExportError(
-                tr("{out}: Parquet needs pyarrow; install it with: pip install 'warpline[parquet]'", out=out)
+                tr(
+                    "{out}: Parquet needs pyarrow; install it with: {command}",
+                    out=out,
+                    command=install_command("parquet"),
+                )
             ) from error
         types = COMMON | attribute_types(capture, kinds_in(capture, selection))
         about = {"uuid": capture.uuid, "range_ns": selection.range_ns(capture)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpline.extras import install_command
 from warpline.i18n import english, tr
 from warpline.interchange.framework.columns import MAX_TIME_NS, clean_text, real, scalar_text
 from warpline.interchange.framework.event_sink import EventSink, Int64Array
@@ -51,7 +52,7 @@ class RecipeImporter:
         except ImportError as error:
             raise ImportFormatError(
                 tr("{path}: Parquet tables need pyarrow. Install it: {command}", path=path,
-                   command="pip install 'warpline[parquet]'")
+                   command=install_command("parquet"))
             ) from error  # fmt: skip
         sink = EventSink(builder, options)
         try:

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from warpline.extras import install_command
 from warpline.i18n import tr
 from warpline.library.jobs.computing import RankTables, cached_tables, compute_rank
 from warpline.library.jobs.finding import RankFile
@@ -63,7 +64,12 @@ def run_ranks(
     count = min(workers or min(MOST_WORKERS, os.cpu_count() or 1), len(remaining))
     if scheduler is None and (count < 2 or not (has_dask() and find_spec("cryptography"))):
         if count > 1:
-            tell(tr("computing one rank at a time; to compute several at once: pip install 'warpline[dask]'"))
+            tell(
+                tr(
+                    "computing one rank at a time; to compute several at once: {command}",
+                    command=install_command("dask"),
+                )
+            )
         for rank in remaining:
             check_cancelled(cancelled)
             yield rank, compute_rank(rank.source, names, step, cancelled)
@@ -75,7 +81,9 @@ def run_ranks(
 
 def _existing(address: str, stack: ExitStack) -> Client:
     if not has_dask():
-        raise WarplineError(tr("--scheduler needs Dask; install it with: pip install 'warpline[dask]'"))
+        raise WarplineError(
+            tr("--scheduler needs Dask; install it with: {command}", command=install_command("dask"))
+        )
     from distributed import Client
 
     try:

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.model.tracks import Source
+from warpline.platform.held_folders import TemporaryFolder
 from warpline.recording.agent.library import agent_library
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.spool import records
@@ -70,15 +71,15 @@ class AgentRun:
 def recorded(
     program: str, argument: Path, variables: Mapping[str, str], interpreter: str = sys.executable
 ) -> Iterator[AgentRun]:
-    """Run a program with one argument and the agent."""
-    with tempfile.TemporaryDirectory(prefix="warpline-doctor-") as folder:
-        directory = Path(folder)
+    """Run a program with one argument and the agent. The next run removes what a killed process leaves."""
+    with closing(TemporaryFolder(Path(tempfile.gettempdir()))) as folder:
+        directory = folder.path
         page = ControlPage(directory, RecordingState.RECORDING, source_mask=0xFFFFFFFF)
         try:
             done = subprocess.run(
                 [interpreter, "-I", "-S", "-c", program, str(argument)],
-                cwd=folder,
-                env={**os.environ, "WARPLINE_SPOOL": folder, **variables},
+                cwd=directory,
+                env={**os.environ, "WARPLINE_SPOOL": str(directory), **variables},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,

@@ -14,6 +14,7 @@ from tests.unit.interchange.import_tools import rank_file
 
 from warpline.analysis.jobs.job_reports import NEEDED
 from warpline.cli import main
+from warpline.extras import install_command
 from warpline.library.jobs import open_job
 from warpline.library.opening import open_path
 from warpline.model import Cancelled, CaptureFormatError
@@ -309,7 +310,7 @@ def test_without_dask_ranks_are_computed_here_and_a_scheduler_says_what_to_insta
 ) -> None:
     monkeypatch.setattr("warpline.library.jobs.running.has_dask", lambda: False)
     assert main(["job", str(job[0]), "--scheduler", "tcp://127.0.0.1:1"]) == 1
-    assert "pip install 'warpline[dask]'" in capsys.readouterr().err
+    assert install_command("dask") in capsys.readouterr().err
     found, said = run(capsys, job[0], "--workers", "2")
     assert len(rows(found, "job_ranks")) == RANKS
     assert "one rank at a time" in said

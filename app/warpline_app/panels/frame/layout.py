@@ -149,7 +149,7 @@ class PanelLayout(QObject):
             self._remove_from(panel_id, before)
         self._area[panel_id] = self._last_area[panel_id] = target
         host = self._host_for(panel_id, target)
-        host.add(spec)
+        host.add(spec, is_back=True)
         self._update_visibility()
         host.raise_panel(panel_id)
         host.ensure_shown()

@@ -134,7 +134,7 @@ class Following(QObject):
             if self._captures is None:
                 self._captures = LiveCaptures(self._process)
             capture, snapshot = self._captures.next(head, start, follows=follows)
-            _ = capture.activity  # it takes a while, and is kept
+            _warm(capture)
             self._workspace.prepare()
             return _Arrival(capture, snapshot, time.monotonic() - begun)
 
@@ -189,6 +189,15 @@ class Following(QObject):
         self.failed.emit(
             tr("The timeline no longer follows the recording, which goes on: {reason}", reason=error)
         )
+
+
+def _warm(capture: Capture) -> None:
+    """Read what the first frame needs, which takes a while and is kept."""
+    _ = capture.activity, capture.counters
+    states = capture.kinds.get("thread_state")
+    if states is not None:
+        for name in states.attributes:
+            states.column(name)
 
 
 def free_name(output: Path) -> Path:

@@ -59,7 +59,7 @@ def finalise(
     ``files`` is a folder with files of the machine it was recorded on, for a recording of another machine.
     With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time; what ended before
     ``since_ns`` is left out then, as a ring would. ``read`` is what `read_spools` gave, or as much of it as
-    matters since then.
+    matters since then; the file is for reading it once.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """
@@ -78,7 +78,12 @@ def finalise(
         passing = {entry[0]: entry[1:] for source in sources for entry in source.passing_records}
         cut_to_ring(spools, passing, schedule.start_ns)
     elsewhere = (files or of_another_machine()) if session.is_remote else None
-    with files_in(elsewhere), CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
+    with (
+        files_in(elsewhere),
+        CaptureBuilder(
+            output, memory_budget_bytes=memory_budget_bytes, is_temporary=read is not None
+        ) as builder,
+    ):
         _describe(replace(session, options=asked), builder)
         for problem in problems:
             builder.add_warning(problem, is_loss=True)

@@ -24,8 +24,10 @@ from warpline.storage import Capture, open_capture
 FIRST_NS = 10_000_000_000
 """How much of a recording the first tick covers."""
 _LEAST_NS = 50_000_000
-_FIRST_LATENESS_NS = 300_000_000
+_FIRST_LATENESS_NS = 200_000_000
 _MOST_NS = 10_000_000_000
+_REPAIRED_AFTER_NS = 20_000_000_000
+"""Time between two ticks that look far back."""
 _COMPARED = 16
 """Ticks whose lateness counts."""
 
@@ -39,9 +41,13 @@ class Ticker:
         self._spools = self._new_spools()
         self._before: tuple[LiveSnapshot, Capture] | None = None
         self._lateness: deque[int] = deque([_FIRST_LATENESS_NS], maxlen=_COMPARED)
+        self._repaired_ns = 0
+        self._has_missed = False
 
     def tick(self, *, anew: bool, cancelled: IsCancelled | None = None) -> LiveSnapshot:
         """What came since the last tick; with ``anew``, the end of the recording.
+
+        It begins earlier, now and then, where something came later than all that the last tick looked at.
 
         Raises RecordingError where the recording keeps a ring, and as `warpline.recording.finalise.finalise`.
         """
@@ -49,11 +55,13 @@ class Ticker:
         session = load_session(self._directory)
         if session.options.ring_ns:
             raise RecordingError(f"{self._directory}: its records move, because it keeps a ring")
+        start, now = session.start_monotonic_ns, self.now_ns()
         if anew:
             self.close()
-            self._spools = self._new_spools()
-        start, now = session.start_monotonic_ns, self.now_ns()
         before = self._before[0] if self._before is not None else None
+        if before is None or (self._has_missed and now - self._repaired_ns > _REPAIRED_AFTER_NS):
+            self._spools, self._has_missed, self._repaired_ns = self._new_spools(), False, now
+            before = None
         since = start + before.settled_ns if before is not None else 0
         spools = self._spools.read(since)
         if session.is_remote:
@@ -102,8 +110,8 @@ class Ticker:
             snapshot, before = self._before
             late = lateness_ns(before, capture, base_ns, snapshot.head_ns)
             # What came later than all that was looked at may have been even later.
-            if late >= snapshot.head_ns - base_ns > 0:
-                late *= 2
+            if late >= snapshot.head_ns - base_ns > 0 and base_ns == snapshot.settled_ns:
+                late, self._has_missed = 2 * late, True
             self._lateness.append(min(max(late, _LEAST_NS), _MOST_NS))
         return max(self._lateness)
 

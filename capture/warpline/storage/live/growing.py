@@ -33,6 +33,8 @@ class GrowingCapture:
         What earlier parts have from ``base_ns`` on is replaced by what this one has. Nobody may close the part:
         captures that were returned still read from it. It goes with the last of them.
         """
+        while self._parts and self._parts[-1].base_ns >= base_ns:
+            self._parts.pop()
         if self._parts:
             self._parts[-1] = replace(self._parts[-1], stop_ns=base_ns)
         self._parts.append(LivePart(self._tables.add(capture, base_ns), base_ns, head_ns, _NEVER, base_ns))
@@ -49,7 +51,7 @@ class GrowingCapture:
             if together > max(_MOST_OF_A_PART, 1) or first.events > 2 * second.events:
                 place -= 1
                 continue
-            joined = JoinedCapture((first, second), self._tables)
+            joined = JoinedCapture((first, second), self._tables, is_drawn=False)
             joined.make_all()
             places = self._tables.add(joined, 0)
             parts[place : place + 2] = [LivePart(places, first.base_ns, second.head_ns, second.stop_ns, 0)]

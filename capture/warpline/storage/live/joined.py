@@ -41,7 +41,8 @@ class JoinedCapture(Capture):
     wanted; `make_all` does so at once, and lets go of the parts.
     """
 
-    def __init__(self, parts: Sequence[LivePart], tables: SharedTables) -> None:
+    def __init__(self, parts: Sequence[LivePart], tables: SharedTables, *, is_drawn: bool = True) -> None:
+        """One that is not drawn needs no level of detail."""
         latest = parts[-1].places.capture
         self.path = latest.path
         self._name_index = None
@@ -63,7 +64,7 @@ class JoinedCapture(Capture):
         events, lanes = joint_events(parts, joint), joint.lanes
         self._tables, self._kinds_known, self._link_kinds = tables, tables.kinds, tables.link_kinds
         self._columns = MemoryColumns(kind_columns(parts, joint, len(events), self._kinds_known))
-        pyramid = Pyramid(MemoryColumns(dict(levels(events, lanes))), lanes, events)
+        pyramid = Pyramid(MemoryColumns(dict(levels(events, lanes)) if is_drawn else {}), lanes, events)
         offsets = np.zeros(len(lanes), np.int64)
         ExactQueries.__init__(self, LaneColumns(events, lanes, pyramid, offsets), len(self.tracks))
 

@@ -46,12 +46,17 @@ class _JointKind:
     def _runs(self) -> list[tuple[LanePiece, KindTable, slice]]:
         if self._found is None:
             self._found = []
-            for piece in self._joint.pieces:
-                table = self._parts[piece.part].places.capture.kinds.get(self._name)
+            for number, part in enumerate(self._parts):
+                table = part.places.capture.kinds.get(self._name)
                 if table is not None:
-                    first, stop = table.places_of((piece.first, piece.stop)).tolist()
-                    if stop > first:
-                        self._found.append((piece, table, slice(first, stop)))
+                    pieces = [piece for piece in self._joint.pieces if piece.part == number]
+                    borders = table.places_of([(piece.first, piece.stop) for piece in pieces]).tolist()
+                    self._found += [
+                        (piece, table, slice(*border))
+                        for piece, border in zip(pieces, borders, strict=True)
+                        if border[1] > border[0]
+                    ]
+            self._found.sort(key=lambda run: run[0].row)
         return self._found
 
     def rows(self, dtype: type[np.uint32 | np.int64]) -> Array:

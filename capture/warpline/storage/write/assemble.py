@@ -65,8 +65,9 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
         with new_file(part) as (file, room), Datasets(file, room, contents.compress) as out:
             _write(contents, out, step)
         # Windows flushes only a file that is open for writing.
-        with part.open("r+b") as done:
-            os.fsync(done.fileno())
+        if not contents.is_temporary:
+            with part.open("r+b") as done:
+                os.fsync(done.fileno())
         replace(part, path)
     except OSError as error:
         raise disk_error(path, error) from error
@@ -85,6 +86,9 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
     set_attribute(file, "writer", f"warpline {__version__}")
     events = _write_events(contents, out, step)
     lanes = events.directory()
+    if contents.is_temporary:
+        _write_rest(contents, out, events, lanes, None, step)
+        return
     with contents.spill.another() as spill, DetailMaker(out, contents.tracks, lanes, spill) as detail:
         if contents.n_events >= _MANY:
             detail.begin()
@@ -96,7 +100,7 @@ def _write_rest(
     out: Datasets,
     events: EventWriter,
     lanes: Lanes,
-    detail: DetailMaker,
+    detail: DetailMaker | None,
     step: Progress,
 ) -> None:
     texts = TextTable(contents.strings)
@@ -114,7 +118,8 @@ def _write_rest(
     out.flush()
     step(0.9, "level of detail")
     share = 0.08 / max(1, contents.n_events)
-    detail.write(lambda row: step(0.9 + share * row, "level of detail"))
+    if detail is not None:
+        detail.write(lambda row: step(0.9 + share * row, "level of detail"))
     step(0.98, "texts")
     texts.write(out, contents.spill)
     write_meta(out, contents, contents.span or _span(contents, out, lanes))

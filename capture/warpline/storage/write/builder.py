@@ -37,7 +37,9 @@ class CaptureBuilder(EventBuilder):
         spill_dir: Path | None = None,
         compress: bool = False,
         overwrite: bool = True,
+        is_temporary: bool = False,
     ) -> None:
+        """A file that ``is_temporary`` has no level of detail and may be lost with the machine's power."""
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise StorageError(f"{self.path}: the directory {self.path.parent} does not exist")
@@ -47,7 +49,7 @@ class CaptureBuilder(EventBuilder):
             raise StorageError(f"{self.path}: is not a regular file; name another")
         if self.path.exists() and not overwrite:
             raise StorageError(f"{self.path} exists already; choose another name or remove it")
-        self.compress = compress
+        self.compress, self.is_temporary = compress, is_temporary
         self.uuid = str(uuid.uuid4())
         spill = SpillDirectory(spill_dir or self.path.parent, memory_budget_bytes // 2)
         super().__init__(spill, memory_budget_bytes)
@@ -152,6 +154,7 @@ class CaptureBuilder(EventBuilder):
         return BuilderContents(
             path=self.path,
             compress=self.compress,
+            is_temporary=self.is_temporary,
             memory_budget_bytes=self.memory_budget_bytes,
             uuid=self.uuid,
             meta=self.meta,

@@ -10,6 +10,7 @@ import argparse
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -219,8 +220,14 @@ def unit_tests_pass(trial: Trial) -> str:
     )  # fmt: skip
     log = trial.folder / "tests.txt"
     log.write_text(done.stdout, "utf-8")
-    last = done.stdout.strip().splitlines()[-1]
-    if done.returncode:
+    return summary_of_tests(done.returncode, done.stdout, log)
+
+
+def summary_of_tests(status: int, output: str, log: Path) -> str:
+    """pytest's last line. Raises WineError when a test failed, and when there is no such line: Python crashed."""
+    last = ["nothing was printed", *output.strip().splitlines()][-1].strip("= ")
+    # Wine ends a crashed program with status 0.
+    if status or not re.match(r"\d+ passed\b", last):
         raise WineError(f"{last}; see {log}")
     return last
 

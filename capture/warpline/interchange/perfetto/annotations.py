@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -14,7 +13,7 @@ import msgspec
 import numpy as np
 
 from warpline.interchange.framework.columns import Int64Array, clean_text
-from warpline.interchange.framework.messages.message_tables import MISSING
+from warpline.interchange.framework.messages.message_tables import Tables
 from warpline.interchange.framework.protobuf import (
     ProtobufError,
     float_of,
@@ -34,7 +33,6 @@ _DEEPEST = 16
 
 
 _ANNOTATION = "record.event.annotation"
-_UINT64 = (1 << 64) - 1
 
 
 class Annotations:
@@ -83,21 +81,18 @@ class Annotations:
         """The value of each annotation as JSON."""
         tables = piece.tables
         values = ["null"] * len(states)
-        for column, literal in _PLAIN.items():
-            own = tables[f"{_ANNOTATION}.{column}"]
-            rows = np.flatnonzero(own != MISSING)
-            for row, value in zip(rows.tolist(), own[rows].tolist(), strict=True):
-                values[row] = literal(value)
+        for column, literals in _PLAIN.items():
+            rows, own = _column(tables, column)
+            for row, text in zip(rows.tolist(), literals(own), strict=True):
+                values[row] = text
         for column in ("text", "json"):
-            own = tables[f"{_ANNOTATION}.{column}"]
-            rows = np.flatnonzero(own >= 0)
-            distinct, codes = np.unique(own[rows], return_inverse=True)
+            rows, own = _column(tables, column)
+            distinct, codes = np.unique(own, return_inverse=True)
             texts = [_quoted(tables.text(code)) for code in distinct.tolist()]
             for row, code in zip(rows.tolist(), codes.reshape(-1).tolist(), strict=True):
                 values[row] = texts[code]
-        interned = tables[f"{_ANNOTATION}.string_iid"]
-        rows = np.flatnonzero(interned != MISSING)
-        texts_of = self._sequences.lookup("string", states[rows], interned[rows])
+        rows, interned = _column(tables, "string_iid")
+        texts_of = self._sequences.lookup("string", states[rows], interned)
         for row, text in zip(rows.tolist(), texts_of.tolist(), strict=True):
             values[row] = self._literal(text)
         for row, value in self._nested(piece, states).items():
@@ -108,18 +103,13 @@ class Annotations:
         """The values of annotations that hold others, by row."""
         tables = piece.tables
         found: dict[int, Any] = {}
-        nested = tables[f"{_ANNOTATION}.nested"]
-        for row in np.flatnonzero(nested >= 0).tolist():
+        for row, code in zip(*(column.tolist() for column in _column(tables, "nested")), strict=True):
             with suppress(ProtobufError):
-                found[row] = _nested(tables.texts[int(nested[row])], 0)
+                found[row] = _nested(tables.texts[code], 0)
         entries: defaultdict[int, dict[str, Any]] = defaultdict(dict)
         items: defaultdict[int, list[Any]] = defaultdict(list)
         for table in ("entry", "item"):
-            for row, code in zip(
-                tables.parent(f"{_ANNOTATION}.{table}").tolist(),
-                tables[f"{_ANNOTATION}.{table}.value"].tolist(),
-                strict=True,
-            ):
+            for row, code in zip(*(column.tolist() for column in _column(tables, table)), strict=True):
                 try:
                     name, value = _named(tables.texts[code], partial(self._interned, int(states[row])), 1)
                 except ProtobufError:
@@ -132,6 +122,11 @@ class Annotations:
 
     def _interned(self, state: int, kind: str, iid: int) -> str:
         return self._builder.text(self._sequences.named(kind, state, iid, 0))
+
+
+def _column(tables: Tables, name: str) -> tuple[Int64Array, Int64Array]:
+    """The annotations that have a field, and its values."""
+    return tables.parent(f"{_ANNOTATION}.{name}"), tables[f"{_ANNOTATION}.{name}.value"]
 
 
 def _last_of_each(
@@ -150,19 +145,19 @@ def _quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def _real(bits: int) -> str:
-    value = _finite(struct.unpack("<d", struct.pack("<q", bits))[0])
-    return _quoted(value) if isinstance(value, str) else repr(value)
+def _real(value: float) -> str:
+    shown = _finite(value)
+    return _quoted(shown) if isinstance(shown, str) else repr(shown)
 
 
-_PLAIN: dict[str, Callable[[int], str]] = {
-    "boolean": lambda value: "true" if value else "false",
-    "unsigned": lambda value: str(value & _UINT64),
-    "signed": str,
-    "real": _real,
-    "pointer": lambda value: f'"{value & _UINT64:#x}"',
+_PLAIN: dict[str, Callable[[Int64Array], Iterable[str]]] = {
+    "boolean": lambda values: ("true" if value else "false" for value in values.tolist()),
+    "unsigned": lambda values: map(str, values.view(np.uint64).tolist()),
+    "signed": lambda values: map(str, values.tolist()),
+    "real": lambda values: map(_real, values.view(np.float64).tolist()),
+    "pointer": lambda values: (f'"{value:#x}"' for value in values.view(np.uint64).tolist()),
 }
-"""JSON of a number, by column."""
+"""JSON of numbers, by column."""
 
 
 def _named(annotation: bytes, lookup: Lookup, depth: int) -> tuple[str, Any]:

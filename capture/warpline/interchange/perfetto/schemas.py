@@ -25,18 +25,14 @@ _LEGACY = Schema(
     texts={7: "id_scope"},
 )  # fmt: skip
 _ANNOTATION = Schema(
-    numbers={
-        1: "name_iid",
-        2: "boolean",
-        3: "unsigned",
-        4: "signed",
-        5: "real",
-        7: "pointer",
-        17: "string_iid",
+    numbers={1: "name_iid"},
+    texts={10: "name"},
+    # Of these an annotation has one. Tables of their own keep rows narrow, and tell each number from a missing one.
+    repeated_numbers={
+        2: "boolean", 3: "unsigned", 4: "signed", 5: "real", 7: "pointer", 17: "string_iid",
     },
-    texts={6: "text", 8: "nested", 9: "json", 10: "name"},
-    repeated_texts={11: "entry", 12: "item"},
-)
+    repeated_texts={6: "text", 8: "nested", 9: "json", 11: "entry", 12: "item"},
+)  # fmt: skip
 TRACK_EVENT = Schema(
     numbers={
         1: "delta_us", 9: "type", 10: "name_iid", 11: "track", 16: "absolute_us", 30: "value", 44: "double_value",

@@ -142,6 +142,7 @@ def test_annotations_of_every_type_keep_their_values(tmp_path: Path) -> None:
     interned = message((3, message((1, 4), (2, b"by number"))), (29, message((1, 6), (2, b"text by number"))))
     notes: list[tuple[int | bytes, tuple[int, int | bytes]]] = [
         (4, (17, 6)), (b"yes", (2, 1)), (b"big", (3, (1 << 64) - 1)), (b"less", (4, (1 << 64) - 5)),
+        (b"half", (3, 1 << 63)), (b"least", (4, 1 << 63)),
         (b"address", (7, 255)), (b"text", (6, b'a "b"')), (b"json", (9, b"{}")), (b"twice", (4, 1)), (b"twice", (4, 2)),
         (b"object", (11, message((10, b"x"), (4, 1)))), (b"list", (12, message((4, 7)))),
         (b"nested", (8, message((2, b"k"), (3, message((5, 9)))))), (b"none", (99, 1)),
@@ -149,16 +150,22 @@ def test_annotations_of_every_type_keep_their_values(tmp_path: Path) -> None:
     annotations = [
         (4, message((1, name) if isinstance(name, int) else (10, name), value)) for name, value in notes
     ]
-    real = b"\x52\x04real\x29" + struct.pack("<d", 0.25)
-    event = message((9, 3), (11, 5), (23, b"a"), *annotations, (4, real))
+    reals = [
+        (4, b"\x52\x04%s\x29" % name + struct.pack("<d", value))
+        for name, value in ((b"real", 0.25), (b"zero", -0.0))
+    ]
+    event = message((9, 3), (11, 5), (23, b"a"), *annotations, *reals)
     path = tmp_path / "x.pftrace"
     path.write_bytes(
         packet((10, 1), (13, 1), (12, interned)) + packet((8, 100), (10, 1), (13, 2), (11, event))
         + packet((8, 200), (10, 1), (13, 2), (11, message((9, 3), (11, 5), (23, b"b"), annotations[1])))
     )  # fmt: skip
     capture = imported(tmp_path, path)
-    assert json.loads(attributes(capture, "a")["payload"]) == {
-        "by number": "text by number", "yes": True, "big": (1 << 64) - 1, "less": -5, "address": "0xff",
+    payload = json.loads(attributes(capture, "a")["payload"])
+    assert str(payload.pop("zero")) == "-0.0"
+    assert payload == {
+        "half": 1 << 63, "least": -1 << 63, "big": (1 << 64) - 1, "less": -5,
+        "by number": "text by number", "yes": True, "address": "0xff",
         "text": 'a "b"', "json": "{}", "twice": 2, "object": {"x": 1}, "list": [7], "nested": {"k": 9}, "none": None,
         "real": 0.25,
     }  # fmt: skip

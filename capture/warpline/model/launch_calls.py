@@ -22,6 +22,13 @@ _HOW = {
     "paddle-pb": english("Profile with targets=[ProfilerTarget.CPU, ProfilerTarget.GPU]."),
     "ascend": english("Profile with activities=[ProfilerActivity.CPU, ProfilerActivity.NPU]."),
 }
+_WITH_ROCPROF = english("Record with rocprofv3 --sys-trace.")
+_AMD = re.compile(r"\b(AMD|gfx\d+|Instinct|Radeon)\b", re.IGNORECASE)
+
+
+def is_of_amd(device: str) -> bool:
+    """Whether a GPU is AMD's, by its name: Warpline does not record those."""
+    return _AMD.search(device) is not None
 
 
 def missing_work(kinds: Collection[str], names: Iterable[str], formats: Iterable[str]) -> str:
@@ -30,10 +37,20 @@ def missing_work(kinds: Collection[str], names: Iterable[str], formats: Iterable
     ``kinds`` are those with events, ``names`` those of the API calls, ``formats`` the importers of the files (none: a
     recording of Warpline).
     """
-    if "cuda_api" not in kinds or WORK_KINDS & set(kinds) or not any(map(LAUNCH_CALL.match, names)):
+    if "cuda_api" not in kinds or WORK_KINDS & set(kinds):
+        return ""
+    launches = {match[0] for name in names if (match := LAUNCH_CALL.match(name))}
+    if not launches:
         return ""
     known = [_HOW[name] for name in formats if name in _HOW]
-    how = known[0] if known else english("Record with warpline record --trace cuda.")
+    is_hip = any(name.startswith("hip") for name in launches)
+    how = (
+        known[0]
+        if known
+        else _WITH_ROCPROF
+        if is_hip
+        else english("Record with warpline record --trace cuda.")
+    )
     return english(
         "The program launched GPU work, but the work itself was not recorded: whether the GPU waited is unknown. {how}",
         how=how,

@@ -10,6 +10,7 @@ import pytest
 
 from warpline.model import Flag
 from warpline.storage import Capture, CaptureBuilder, open_capture
+from warpline.storage.index import activity as activity_module
 from warpline.storage.index.activity import _Finder
 from warpline.storage.read.view_times import far_events
 
@@ -131,3 +132,28 @@ def test_frames_of_a_lane_are_told_from_events_that_contain_nothing(tmp_path: Pa
         (lane,) = (lane for lane in finder._lanes if finder._starts(lane)[0].tolist() == starts.tolist())
         stops = starts + [duration for _, duration in frames]
         assert finder._are_frames(lane, starts, stops).tolist() == [True, False, True, False, False]
+
+
+@pytest.mark.parametrize("most", [1 << 30, 3])
+def test_many_small_lanes_read_together_equal_lanes_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(activity_module, "_MANY", most)
+    # A frame of everything, then 200 events inside each other, always two of them equally long.
+    inner = [(500_000 + number, 20_000 - 2 * number) for number in range(100) for _ in range(2)]
+    with capture_of(tmp_path, {"operators": [(0, 1_000_000), *inner]}) as capture:
+        assert len(capture.lanes) == 201
+        assert capture.activity.range_ns == (499_667, 520_333)
+
+
+@pytest.mark.parametrize("early", [1, 2])
+def test_one_or_two_marks_long_before_the_rest_are_left_out_and_told(tmp_path: Path, early: int) -> None:
+    rows = {"ranges": [*burst(0, early, 10), *burst(10_000_000, 3_000, 300)]}
+    with capture_of(tmp_path, rows) as capture:
+        assert capture.activity.start_ns > 9_000_000
+        assert capture.activity.earlier == early
+
+
+def test_more_marks_before_the_rest_stay_in_the_picture(tmp_path: Path) -> None:
+    with capture_of(tmp_path, {"ranges": [*burst(0, 20, 10), *burst(10_000_000, 3_000, 300)]}) as capture:
+        assert capture.activity.range_ns == capture.span

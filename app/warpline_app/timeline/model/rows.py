@@ -224,7 +224,7 @@ class RowTree:
         """Host ranges projected onto streams; computed when the row is expanded."""
         row = TimelineRow(
             key=f"{track.uri}#nvtx",
-            title=tr("NVTX ranges on the GPU", "timeline"),
+            title=tr("Ranges on the GPU", "timeline"),
             content=Content.MORE,
             role=PROJECTION,
             family="range",

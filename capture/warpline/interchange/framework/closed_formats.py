@@ -116,6 +116,12 @@ CLOSED_FORMATS = (
         "crox {file}",
     ),
     ClosedFormat(
+        english("a trace that SchedViz collected with bpftrace"),
+        _matches(rb"(?:Attaching \d+ probes\.\.\.\s+)?ST:\d+:[0-9a-f]+\s+[PSW]:[0-9a-f]+:"),
+        english("Record the scheduler with trace-cmd and open the result"),
+        "trace-cmd record -e sched -o trace.dat COMMAND",
+    ),
+    ClosedFormat(
         english("a table of results, not a recording"),
         _is_table,
         english("Open the trace that it was made from, or the folder of the run"),

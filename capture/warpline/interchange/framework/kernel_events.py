@@ -32,8 +32,17 @@ class LongColumns:
 
     def columns(self) -> list[Int64Array]:
         """The columns."""
-        table = np.frombuffer(self._values, np.int64).reshape(-1, self._width)
-        return [np.ascontiguousarray(table[:, place]) for place in range(self._width)]
+        return [self.column(place) for place in range(self._width)]
+
+    def column(self, place: int) -> Int64Array:
+        """One of the columns."""
+        return np.ascontiguousarray(np.frombuffer(self._values, np.int64).reshape(-1, self._width)[:, place])
+
+    def take(self) -> list[Int64Array]:
+        """The columns; the rows are dropped."""
+        columns = self.columns()
+        self._values = array("q")
+        return columns
 
     def __len__(self) -> int:
         return len(self._values) // self._width
@@ -67,6 +76,7 @@ class KernelEvents:
         self._values: defaultdict[tuple[int, str], list[tuple[int, float]]] = defaultdict(list)
         self._others = LongColumns(5)
         self._process_names: dict[int, str] = {}
+        self._bounds = (0, 0)
 
     def name(self, tid: int, name: str, process: int | None = None) -> None:
         """A thread's name, the last one counts, and its process."""
@@ -128,13 +138,13 @@ class KernelEvents:
 
     def finish(self) -> None:
         """Add everything to the capture."""
-        _first, last = self.bounds()
+        self._bounds = self._find_bounds()
         if len(self._switches):
             scheduler = SchedulerLog(self.sink, self.thread, self.old_states)
-            scheduler.add_switches(*self._switches.columns())
+            scheduler.add_switches(*self._switches.take())
             if len(self._wakeups):
-                scheduler.add_wakeups(*self._wakeups.columns())
-            scheduler.finish(last)
+                scheduler.add_wakeups(*self._wakeups.take())
+            scheduler.finish(self._bounds[1])
         for (cpu, title), rows in sorted(self._counters.items()):
             times, values = rows.columns()
             uri = f"{self.sink.specs.core(cpu).uri}/counters/{title}"
@@ -151,7 +161,10 @@ class KernelEvents:
         self._add_others()
 
     def bounds(self) -> tuple[int, int]:
-        """The times of the first and the last event; (0, 0) without any."""
+        """The times of the first and the last event; (0, 0) without any, or before `finish`."""
+        return self._bounds
+
+    def _find_bounds(self) -> tuple[int, int]:
         logs = (
             self._switches,
             self._wakeups,
@@ -160,7 +173,7 @@ class KernelEvents:
             self._others,
             *self._counters.values(),
         )
-        times = [log.columns()[0] for log in logs if len(log)]
+        times = [log.column(0) for log in logs if len(log)]
         times += [np.array([time for time, _value in values], np.int64) for values in self._values.values()]
         if not times:
             return 0, 0

@@ -125,10 +125,7 @@ class SchedulerLog:
         """Adds everything to the capture; what still lasts ends at ``stop_ns``, by default with the last event."""
         if not self._switches:
             return
-        time, cpu, prev, state, following = (
-            np.concatenate(part) for part in zip(*self._switches, strict=True)
-        )
-        self._switches.clear()
+        time, cpu, prev, state, following = _joined(self._switches)
         state = states_of(state, self._are_old).astype(np.int8)
         stop = int(time.max()) if stop_ns is None else max(stop_ns, int(time.max()))
         order = np.lexsort((time, cpu))
@@ -284,8 +281,7 @@ class SchedulerLog:
         nothing = np.full(len(places), -1, np.int64)
         if not self._wakeups:
             return nothing, nothing
-        time, tid, by = (np.concatenate(part) for part in zip(*self._wakeups, strict=True))
-        self._wakeups.clear()
+        time, tid, by = _joined(self._wakeups)
         known = np.isin(tid, threads)
         time, thread, by = time[known], np.searchsorted(threads, tid[known]), by[known]
         order = np.lexsort((time, thread))
@@ -327,3 +323,10 @@ class SchedulerLog:
         usable = (source >= 0) & (ids >= 0)
         if usable.any():
             self._sink.builder.add_links(links.WAKEUP, source[usable], ids[usable])
+
+
+def _joined(parts: list[tuple[Int64Array, ...]]) -> tuple[Int64Array, ...]:
+    """The columns of all parts, which are dropped: a single one is not copied."""
+    columns = parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+    parts.clear()
+    return columns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +24,12 @@ _FAR = _BINS - _BINS // 50
 """Empty bins in a row beyond which two parts of a capture are never read in one picture."""
 _FEW_RATIO = 0.05
 """Share of the events that may be left out of the picture."""
+_LONG_GAP, _SINGLE_RATIO = _BINS // 2, 0.001
+"""The same for a gap of half the picture: one or two marks before or after what was recorded."""
+_MANY = 64
+"""Small lanes up to this number are looked at one by one."""
+_AT_ONCE = 1 << 12
+"""Small lanes whose events are in memory at once."""
 _MARGIN = 50
 _ROUNDS = 16
 _GUESSED = np.uint8(Flag.CUT_END | Flag.TRUNCATED)
@@ -60,7 +65,7 @@ def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int
 
     A frame, an event that contains others of its thread or GPU, happens where these do: one that outlives them shows
     nothing. A few events far away from all others, such as those of another clock, are left out and counted. Costs
-    `_BINS` binary searches per lane, and events only of lanes with fewer.
+    `_BINS` binary searches per lane, and events only of lanes with fewer, of which many are read together.
     """
     finder = _Finder(columns, tracks)
     found = ActiveTime(start_ns=span[0], stop_ns=span[1])
@@ -89,9 +94,11 @@ class _Finder:
     def __init__(self, columns: LaneColumns, tracks: Sequence[Track]) -> None:
         self._columns = columns
         self._lanes: list[int] = []
-        self._frame_lanes: set[int] = set()
-        self._of_group: defaultdict[tuple[str, int | None], list[int]] = defaultdict(list)
-        self._group_of: dict[int, tuple[str, int | None]] = {}
+        self._of_group: list[list[int]] = []
+        """The lanes of each thread and GPU."""
+        self._group_of = np.full(len(columns.lanes), -1)
+        """The thread or GPU of lanes whose events may be frames."""
+        groups: dict[tuple[str, int | None], int] = {}
         for lane, number in enumerate(columns.lanes.track.tolist()):
             track = tracks[number]
             if track.role == "overhead" or (track.role in _NOTED and _belongs_to_nobody(track)):
@@ -99,11 +106,22 @@ class _Finder:
             self._lanes.append(lane)
             if track.thread is None and track.device is None:
                 continue
-            group = ("gpu", track.parent) if track.thread is None else ("thread", track.thread)
-            self._group_of[lane] = group
+            key = ("gpu", track.parent) if track.thread is None else ("thread", track.thread)
+            group = groups.setdefault(key, len(groups))
+            if group == len(self._of_group):
+                self._of_group.append([])
             self._of_group[group].append(lane)
             if track.role in _FRAMES:
-                self._frame_lanes.add(lane)
+                self._group_of[lane] = group
+        self._large, self._small = self._split(self._lanes)
+
+    def _split(self, lanes: list[int]) -> tuple[list[int], Int64Array]:
+        """Lanes to look at one by one, and those to look at together: many lanes of few events."""
+        numbers = np.array(lanes, np.int64)
+        is_small = np.asarray(self._columns.lanes.count)[numbers] <= _BINS
+        if is_small.sum() <= _MANY:
+            return lanes, numbers[:0]
+        return numbers[~is_small].tolist(), numbers[is_small]
 
     def closer(self, found: ActiveTime, least_empty: int) -> ActiveTime | None:
         """A shorter range with what matters of ``found``; None if it has fewer empty bins at its ends."""
@@ -118,8 +136,10 @@ class _Finder:
             return None
         gaps = np.diff(active)
         widest = int(gaps.argmax()) if len(gaps) else 0
-        if len(gaps) and gaps[widest] > _FAR:
-            return self._larger_part(found, edges, begun, (int(active[widest]) + 1, int(active[widest + 1])))
+        if len(gaps) and gaps[widest] > _LONG_GAP:
+            part = self._larger_part(found, edges, begun, (int(active[widest]) + 1, int(active[widest + 1])))
+            if part is not None or gaps[widest] > _FAR:
+                return part
         first, last = int(active[0]), int(active[-1])
         if first + _BINS - 1 - last < least_empty:
             return None
@@ -130,7 +150,8 @@ class _Finder:
     ) -> ActiveTime | None:
         """Without the few events on one side of a gap (bins); None if neither side has few."""
         before, after = int(begun[: gap[0]].sum()), int(begun[gap[1] :].sum())
-        if min(before, after) > _FEW_RATIO * (before + after):
+        most = _FEW_RATIO if gap[1] - gap[0] >= _FAR else _SINGLE_RATIO
+        if min(before, after) > most * (before + after):
             return None
         end, start = int(edges[gap[0]]), int(edges[gap[1]])
         last, first = self._begins_around(end, start)
@@ -155,10 +176,10 @@ class _Finder:
 
     def _bins(self, edges: Int64Array, step: int) -> tuple[Int64Array, BoolArray]:
         """Begins of events in each bin, and whether something happens in it."""
-        events, lanes = self._columns.events, self._columns.lanes
         begun = np.zeros(_BINS, np.int64)
-        long_ones: list[tuple[int, Int64Array]] = []
-        for lane in self._lanes:
+        low = int(edges[0])
+        long_ones: list[tuple[Int64Array, Int64Array, Int64Array]] = []
+        for lane in self._large:
             starts, offset = self._starts(lane)
             if len(starts) > _BINS:
                 places = np.searchsorted(starts, edges + offset)
@@ -167,48 +188,85 @@ class _Finder:
                 candidates = candidates[candidates >= 0]
             else:
                 ends = np.searchsorted(starts, np.array([edges[0], edges[-1]]) + offset)
-                places = (starts[ends[0] : ends[1]] - (edges[0] + offset)) // step
-                # A damaged lane is not in order.
-                begun += np.bincount(places[(places >= 0) & (places < _BINS)], minlength=_BINS)
+                begun += _binned((starts[ends[0] : ends[1]] - (low + offset)) // step)
                 candidates = np.arange(max(0, ends[0] - 1), ends[1])
-            rows = candidates + int(lanes.first[lane])
-            # An event without a recorded end is drawn until a time that nobody measured.
-            is_long = (events.duration[rows] >= step) & (events.flags[rows] & _GUESSED == 0)
-            if is_long.any():
-                long_ones.append((lane, rows[is_long]))
+            rows = candidates + int(self._columns.lanes.first[lane])
+            long_ones.append(self._long(rows, np.full(len(rows), lane), step))
+        for lanes in np.array_split(self._small, len(self._small) // _AT_ONCE + 1):
+            rows, own = self._rows(lanes)
+            starts = self._columns.events.start[rows] - self._columns.offset_ns[own]
+            begun += _binned((starts - low) // step)
+            long_ones.append(self._long(rows, own, step))
         # How many events cover each bin, as differences to the bin before.
-        change, frames = np.zeros(_BINS + 1, np.int64), np.zeros(_BINS, np.int64)
-        low = int(edges[0])
-        for lane, rows in long_ones:
-            start = events.start[rows].astype(np.int64) - int(self._columns.offset_ns[lane])
-            stop = start + events.duration[rows].astype(np.int64)
-            first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
-            is_frame = self._are_frames(lane, start, stop)
-            frames += np.bincount(first[is_frame & (first >= 0) & (first < _BINS)], minlength=_BINS)
-            first = np.maximum(first, 0)
-            covers = ~is_frame & (first <= last)
-            np.add.at(change, first[covers], 1)
-            np.add.at(change, last[covers] + 1, -1)
+        change = np.zeros(_BINS + 1, np.int64)
+        start, stop, group = (np.concatenate(column) for column in zip(*long_ones, strict=True))
+        first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
+        is_frame = np.zeros(len(start), bool)
+        for number in np.unique(group[group >= 0]).tolist():
+            chosen = np.flatnonzero(group == number)
+            is_frame[chosen] = self._are_frames(number, start[chosen], stop[chosen])
+        frames = _binned(first[is_frame])
+        first = np.maximum(first, 0)
+        covers = ~is_frame & (first <= last)
+        np.add.at(change, first[covers], 1)
+        np.add.at(change, last[covers] + 1, -1)
         return begun, (np.cumsum(change[:-1]) > 0) | (begun > frames)
 
-    def _are_frames(self, lane: int, start: Int64Array, stop: Int64Array) -> BoolArray:
-        """Whether each event of a lane contains a shorter one of another lane of its thread or GPU."""
+    def _rows(self, lanes: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """The rows of lanes, and the lane of each."""
+        counts = np.asarray(self._columns.lanes.count)[lanes].astype(np.int64)
+        own = np.repeat(lanes, counts)
+        place = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.asarray(self._columns.lanes.first)[own].astype(np.int64) + place, own
+
+    def _long(
+        self, rows: Int64Array, lanes: Int64Array, step: int
+    ) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Start and stop of events that last a bin, and the group of those that may be frames, else -1."""
+        events = self._columns.events
+        # An event without a recorded end is drawn until a time that nobody measured.
+        is_long = (events.duration[rows] >= step) & (events.flags[rows] & _GUESSED == 0)
+        rows, lanes = rows[is_long], lanes[is_long]
+        start = events.start[rows].astype(np.int64) - self._columns.offset_ns[lanes]
+        return start, start + events.duration[rows].astype(np.int64), self._group_of[lanes]
+
+    def _are_frames(self, group: int, start: Int64Array, stop: Int64Array) -> BoolArray:
+        """Whether each event of a group contains a shorter one of the group, which lies on another lane."""
         found = np.zeros(len(start), bool)
-        if lane not in self._frame_lanes:
-            return found
-        for other in self._of_group[self._group_of[lane]]:
-            starts, offset = self._starts(other)
-            if other == lane or not len(starts):
-                continue
-            # One that begins together with this one may be what this one lies in, so the next is looked at, too.
-            for place in np.searchsorted(starts, start + offset) + np.array([[0], [1]]):
-                at = np.minimum(place, len(starts) - 1)
-                duration = self._columns.events.duration[int(self._columns.lanes.first[other]) + at].astype(
-                    np.int64
-                )
-                is_inside = (starts[at] - offset + duration <= stop) & (duration < stop - start)
-                found |= is_inside & (place < len(starts))
+        large, small = self._split(self._of_group[group])
+        for lane in large:
+            starts, offset = self._starts(lane)
+            durations = self._columns.events.duration[self._columns.lanes.rows(lane)]
+            found |= _contain(start, stop, starts, durations, offset)
+        if len(small):
+            rows, own = self._rows(small)
+            starts = self._columns.events.start[rows] - self._columns.offset_ns[own]
+            durations = self._columns.events.duration[rows].astype(np.int64)
+            order = np.lexsort((durations, starts))
+            found |= _contain(start, stop, starts[order], durations[order], 0)
         return found
+
+
+def _contain(
+    start: Int64Array, stop: Int64Array, starts: Int64Array, durations: Int64Array, offset: int
+) -> BoolArray:
+    """Whether events contain a shorter one of others, which are sorted and count their starts from ``offset`` on."""
+    found = np.zeros(len(start), bool)
+    if not len(starts):
+        return found
+    # One that begins together with this one may be what this one lies in, so the next is looked at, too.
+    first = np.searchsorted(starts, start + offset)
+    for place in (first, first + 1, np.searchsorted(starts, start + offset, "right")):
+        at = np.minimum(place, len(starts) - 1)
+        duration = durations[at].astype(np.int64)
+        is_inside = (starts[at] - offset + duration <= stop) & (duration < stop - start)
+        found |= is_inside & (place < len(starts))
+    return found
+
+
+def _binned(places: Int64Array) -> Int64Array:
+    """How many lie in each bin. A damaged lane is not in order, so some lie in none."""
+    return np.bincount(places[(places >= 0) & (places < _BINS)], minlength=_BINS)
 
 
 def _belongs_to_nobody(track: Track) -> bool:

@@ -26,6 +26,7 @@ from warpline.analysis.findings.host_places import usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
+from warpline.model.launch_calls import is_of_amd
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
@@ -234,10 +235,15 @@ def find_unknown_launches(case: Case) -> Iterator[Finding]:
         "Either the CPU launched late or the work waited.",
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
+    needs = (
+        english("To see who launched what, use rocprofv3 --sys-trace.")
+        if any(is_of_amd(device.name) for device in case.view.capture.devices)
+        else english("To see who launched what, use warpline record --trace cpu,cuda.")
+    )
     yield from make_finding(
         case, name="gpu_no_launch", title=english("Launches not recorded"), text=text, pieces=pieces,
         remedy=english("Record the CPU's calls as well as the {device}'s work.", device=case.device),
-        worst=Severity.NOTE, needs=english("To see who launched what, use warpline record --trace cpu,cuda."),
+        worst=Severity.NOTE, needs=needs,
     )  # fmt: skip
 
 

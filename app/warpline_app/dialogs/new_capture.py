@@ -72,7 +72,7 @@ class NewCaptureDialog(QDialog):
         self.where.setMinimumContentsLength(20)
         self.where.setToolTip(
             tr(
-                "Another machine: a host that your ssh reaches without asking, or a command that runs programs"
+                "Another machine: a host that your ssh reaches, or a command that runs programs"
                 " there, such as: docker exec -i NAME"
             )
         )

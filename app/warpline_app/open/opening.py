@@ -39,6 +39,8 @@ class Opening(Activity):
         self.console_text = console_text
         self.was_stopped = False
         """The file was just recorded, and the user ended the program."""
+        self.location = ""
+        """Where it lies on another machine."""
         self.document_title = ""
         """The title of the capture's tab, if it is not the name of a file the user chose."""
 

@@ -162,6 +162,14 @@ class Workspace(QObject):
         self.watch_opening(opening)
         return opening
 
+    def open_location(self, location: str) -> Opening:
+        """Fetch a file from another machine (``ssh://HOST/PATH``) in the background, and open it."""
+        from warpline_app.open.location import location_opening
+
+        opening = location_opening(location, self, prepare=self.prepare)
+        self.watch_opening(opening)
+        return opening
+
     def open_ranks(
         self, paths: Sequence[Path], *, is_surely_job: bool = True, scheduler: str | None = None
     ) -> JobOpening | None:
@@ -240,7 +248,7 @@ class Workspace(QObject):
         document = self._document(capture, opening.document_title or opened.source.name, opened.source)
         document.alignment, document.console_text = shifts, opening.console_text
         document.was_stopped = opening.was_stopped
-        if not opening.document_title:
+        if not (opening.document_title or opening.location):
             self.settings.add_recent_file(opened.source)
         self._replace(opening, document)
         self.document_opened.emit(document)

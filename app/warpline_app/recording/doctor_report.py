@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from warpline.i18n import tr, translated
 from warpline.model.errors import RecordingError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.own_python import own_python
+from warpline.untrusted import visible
+from warpline_app.look.ssh_question import silent_environment
 
 _TIMEOUT_S = 60
 _OWN_ERROR = "warpline: error: "
@@ -59,8 +62,14 @@ def read_doctor_of_every_python(_progress: Progress, is_cancelled: IsCancelled) 
 def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
     # In a child process: probing for GPUs and drivers loads libraries the window does not need.
     command = [*own_python("warpline"), "doctor", "--json", *words]
+    # Without a terminal: a machine that is only looked at must not ask for passwords.
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **silent_environment()},
+        start_new_session=True,
     )
     waited = 0.0
     while True:
@@ -79,8 +88,21 @@ def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport,
         lines = err.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else tr("no output")
         if reason.startswith(_OWN_ERROR):
-            raise RecordingError(reason.removeprefix(_OWN_ERROR)) from error
+            raise RecordingError(_with_question(reason.removeprefix(_OWN_ERROR), lines[:-1])) from error
         raise RecordingError(tr("warpline doctor failed: {reason}", reason=reason)) from error
+
+
+def _with_question(reason: str, before: list[str]) -> str:
+    """The reason, and that ssh would ask: it says so in a line of its own."""
+    refusals = ("Host key verification failed", "Permission denied")
+    line = next((line for line in before if any(refusal in line for refusal in refusals)), "")
+    if not line:
+        return reason
+    return tr(
+        "{reason}: {line} It may ask you when the recording starts.",
+        reason=reason,
+        line=visible(line.strip()),
+    )
 
 
 def parse_doctor(answer: object) -> tuple[SourceReport, ...]:

@@ -14,6 +14,7 @@ from PySide6.QtCore import QElapsedTimer, QTimer, Signal
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled, Progress
 from warpline.recording.spool.console_text import ConsoleText
+from warpline_app.look.ssh_question import asking_environment
 from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageList
@@ -102,12 +103,18 @@ class Recording(Activity):
     def launch(self) -> None:
         """Start the recorder; a failure to start is shown as a message."""
         try:
-            self.process.start(self.request.record_arguments(), self.request.folder, self.request.additions)
+            self.process.start(self.request.record_arguments(), self.request.folder, self._environment)
         except OSError as error:
             self._fail(tr("Cannot start the recorder: {reason}", reason=error.strerror or error))
             return
         self.elapsed.start()
         self.changed.emit()
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        """What the recorder's environment has besides ours."""
+        is_there = isinstance(self.request, RecordingRequest) and self.request.where.strip()
+        return {**self.request.additions, **(asking_environment() if is_there else {})}
 
     # -- user actions ---------------------------------------------------------------------------------------
 

@@ -17,6 +17,12 @@ def _open(context: CommandContext) -> None:
     show_open_files(context.workspace, context.shell.widget)
 
 
+def _open_location(context: CommandContext) -> None:
+    from warpline_app.dialogs.open_location import show_open_location
+
+    show_open_location(context.workspace, context.shell.widget)
+
+
 def _new_capture(context: CommandContext) -> None:
     from warpline_app.dialogs.new_capture import show_new_capture
 
@@ -112,6 +118,14 @@ def _close_tab(context: CommandContext) -> None:
 FILE_COMMANDS: tuple[WindowCommand, ...] = (
     WindowCommand(
         "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces from other profilers"
+    ),
+    WindowCommand(
+        "file.open_location",
+        "Open location…",
+        "File",
+        _open_location,
+        hint="Open a capture that lies on another machine, over ssh",
+        words="remote ssh host server url",
     ),
     WindowCommand(
         "file.join_ranks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -72,8 +73,8 @@ def open_or_watch(workspace: Workspace, path: Path) -> None:
     workspace.open_file(path)
 
 
-def run_window(paths: list[Path]) -> int:
-    """Open the window on these files and run until it closes; returns the exit status.
+def run_window(paths: Sequence[Path | str]) -> int:
+    """Open the window on these files or locations (``ssh://``) and run until it closes; returns the exit status.
 
     Raises UsageError when there is no display.
     """
@@ -104,9 +105,11 @@ def run_window(paths: list[Path]) -> int:
     appearance().choose(settings.theme)
     tell_failures()
     # Before the window is shown: otherwise it would first draw the start page with its pictures.
-    files = paths or (settings.open_files if settings.restore_session else [])
+    files: Sequence[Path | str] = paths or (settings.open_files if settings.restore_session else [])
     for path in files:
-        if paths or is_there(path):
+        if isinstance(path, str):
+            window.workspace.open_location(path)
+        elif paths or is_there(path):
             open_or_watch(window.workspace, path)
     window.show()
     if isinstance(application, Application):

@@ -15,8 +15,12 @@ from pathlib import Path
 import pytest
 from tests.unit.recording.recording_tools import States
 from tests.unit.recording.remote.conftest import Far, warpline
+from tests.waiting import wait_until
 
 from warpline.recording.control import send_command
+from warpline.recording.remote.near.begin import FarSettings, record_on
+from warpline.recording.remote.near.transport import Connection, machine_of
+from warpline.recording.session import RecordingOptions
 
 QUICK = ("--no-check", "--trace", "cpu,osrt")
 LINES = "import sys, time\nfor number in range(60):\n    print(number, flush=True); time.sleep(0.02)\nprint(input())"
@@ -84,6 +88,28 @@ def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_p
     assert states.meta["exit_status"] == 0
     assert not [text for text in states.warnings if "damaged" in text]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
+
+
+def test_nothing_stays_there_when_the_connection_is_lost_at_the_last_moment(
+    via_command: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The capture is written, but the other end has not been told."""
+    say_last, said = Connection.say_last, []
+
+    def lose(connection: Connection, frame: bytes) -> bool:
+        said.append(frame)
+        if len(said) > 1:
+            return say_last(connection, frame)
+        connection._process.kill()
+        return False
+
+    monkeypatch.setattr(Connection, "say_last", lose)
+    options = RecordingOptions(trace=("cpu",))
+    place = machine_of(None, "env")
+    result = record_on(place, ["true"], tmp_path / "run.h5", options, FarSettings())
+    assert result.exit_status == 0
+    wait_until(lambda: not list((via_command.cache / "runs").iterdir()), "the run stays there")
+    assert len(said) == 2
 
 
 def test_the_recording_is_controlled_from_here_and_an_interrupt_is_for_the_program(

@@ -44,7 +44,7 @@ def test_a_file_over_ssh_is_fetched_again_only_when_it_has_changed(
 class Far:
     """Stands in for the connection: a file that is fetched without one. Each location has other content."""
 
-    def __init__(self, _place: object, request: dict[str, Any]) -> None:
+    def __init__(self, _place: object, request: dict[str, Any], **_options: object) -> None:
         self._known = request["known"]
 
     def answer(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import shutil
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,17 @@ Progress = Callable[[int, int], None]
 """Told the bytes that have arrived, and all."""
 
 
-def fetch_location(location: str, progress: Progress) -> Path:
+def fetch_location(
+    location: str,
+    progress: Progress,
+    *,
+    check: Callable[[], None] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Path:
     """The copy of ``ssh://[USER@]HOST[:PORT]/PATH`` here; a path that begins with ``/~/`` is relative to home.
+
+    ``check`` is called again and again while nothing arrives, and may raise Cancelled; ``progress`` may, too.
+    ``environment`` is added to that of ssh.
 
     Raises UsageError for another text, RecordingError when it cannot be fetched.
     """
@@ -45,7 +55,8 @@ def fetch_location(location: str, progress: Progress) -> Path:
     folder = cache_folder() / "remote-files" / hashlib.sha256(location.encode()).hexdigest()[:16]
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        copy = _fetch(host, path.removeprefix("/~/"), folder / name, progress)
+        connect = partial(Connection, check=check, environment=environment)
+        copy = _fetch(connect, host, path.removeprefix("/~/"), folder / name, progress)
         os.utime(folder)
         _keep_bound(folder)
         return copy
@@ -55,11 +66,11 @@ def fetch_location(location: str, progress: Progress) -> Path:
         raise RecordingError(tr("{host}: {why}", host=host, why=error)) from error
 
 
-def _fetch(host: str, path: str, copy: Path, progress: Progress) -> Path:
+def _fetch(connect: Callable[..., Connection], host: str, path: str, copy: Path, progress: Progress) -> Path:
     # Beside the folder: the file over there may have any name.
     note = copy.parent.with_suffix(".json")
     known = _read(note) if copy.is_file() else {}
-    connection = Connection(machine_of(host, None), {"action": "file", "path": path, "known": known})
+    connection = connect(machine_of(host, None), {"action": "file", "path": path, "known": known})
     try:
         answer = connection.answer()
         size = answer.get("size")

@@ -26,6 +26,7 @@ from warpline.recording.remote.frames import (
     FrameError,
     FrameType,
     file_of,
+    packed,
     packed_json,
     packed_stream,
     stream_of,
@@ -343,11 +344,20 @@ class FarRun:
     def _forget(self) -> None:
         """The recording is here: remove it over there."""
         notes.forget(self._run)
-        self._connection.send(packed_json(FrameType.TAKEN, {}))
-        deadline = time.monotonic() + 5
-        while self._connection.unsent and time.monotonic() < deadline:
-            self._connection.flush()
-            self._connection.wait(0.1)
+        if not self._connection.say_last(packed(FrameType.TAKEN)):
+            # The connection was lost at the last moment. Another failure leaves a folder there (`doctor --clean`).
+            until = time.monotonic() + _REPLY_S
+
+            def check() -> None:
+                if time.monotonic() > until:
+                    raise RecordingError(tr("{host} does not answer", host=self._place.title))
+
+            with contextlib.suppress(RecordingError, OSError):
+                again = Connection(self._place, {"action": "resume", "run": self._run}, check=check)
+                try:
+                    again.say_last(packed(FrameType.TAKEN))
+                finally:
+                    again.close()
 
 
 def _is_readable(descriptor: int) -> bool:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,12 +125,22 @@ def _require_open_input(words: tuple[str, ...]) -> None:
 class Connection:
     """A connection to the far end of the recorder, after our files are there."""
 
-    def __init__(self, place: FarMachine, request: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        place: FarMachine,
+        request: dict[str, Any],
+        *,
+        check: Callable[[], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Connect and send the request.
+
+        ``check`` is called at least once a second while this waits, and may raise Cancelled. ``environment`` is added
+        to that of the command.
 
         Raises RecordingError with the reason when there is no recorder to be had.
         """
-        self.place = place
+        self.place, self._check = place, check or (lambda: None)
         command = place.command("")[0]
         if shutil.which(command) is None:
             raise RecordingError(tr("{command}: there is no such command here", command=command))
@@ -141,6 +151,7 @@ class Connection:
                 [*_UNINTERRUPTED, *place.command(_start_line(place, marker, package.digest))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                env={**os.environ, **(environment or {})},
             )
         except OSError as error:
             raise RecordingError(f"{command}: {error.strerror}") from error
@@ -211,6 +222,7 @@ class Connection:
             poller.register(self.outgoing, select.POLLOUT)
         for descriptor, events in others:
             poller.register(descriptor, events)
+        self._check()
         poller.poll(0 if self._early else min(timeout_s, BEAT_S / 2) * 1000)
 
     def answer(self, timeout_s: float = 120.0) -> dict[str, Any]:
@@ -239,6 +251,18 @@ class Connection:
         except FrameError as error:
             raise RecordingError(tr("{host}: {why}", host=self.place.title, why=error)) from error
         raise RecordingError(self.lost_text())
+
+    def say_last(self, frame: bytes, timeout_s: float = 10.0) -> bool:
+        """Send the frame after which the far end ends the connection; whether it ended it in order."""
+        self.send(frame)
+        deadline = time.monotonic() + timeout_s
+        with contextlib.suppress(FrameError, OSError, subprocess.TimeoutExpired):
+            while time.monotonic() < deadline:
+                self.flush()
+                self.wait(0.1)
+                if self.read() is None:
+                    return self._process.wait(2.0) == 0
+        return False
 
     def lost_text(self) -> str:
         """Why the connection ended."""

@@ -12,7 +12,7 @@ from warpline.library.opening import Opened, open_path
 from warpline.model.errors import Cancelled
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.sizes import format_bytes
-from warpline_app.look.ssh_question import asking_environment
+from warpline_app.look.ssh_environment import asking_environment
 from warpline_app.open.background import Job
 from warpline_app.open.opening import Opening, close_opened
 

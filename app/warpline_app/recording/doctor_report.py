@@ -13,7 +13,7 @@ from warpline.model.errors import RecordingError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.own_python import own_python
 from warpline.untrusted import visible
-from warpline_app.look.ssh_question import silent_environment
+from warpline_app.look.ssh_environment import silent_environment
 
 _TIMEOUT_S = 60
 _OWN_ERROR = "warpline: error: "

@@ -14,7 +14,7 @@ from PySide6.QtCore import QElapsedTimer, QTimer, Signal
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled, Progress
 from warpline.recording.spool.console_text import ConsoleText
-from warpline_app.look.ssh_question import asking_environment
+from warpline_app.look.ssh_environment import asking_environment
 from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageList

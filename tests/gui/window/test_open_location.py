@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from tests.unit.recording.remote.conftest import NoServer, ssh_server
 
 from warpline_app.dialogs.open_location import OpenLocationDialog, location_of, show_open_location
-from warpline_app.look.ssh_question import SshQuestion, asking_environment
+from warpline_app.dialogs.ssh_question import SshQuestion
+from warpline_app.look.ssh_environment import asking_environment
 from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.opening_page import OpeningPage

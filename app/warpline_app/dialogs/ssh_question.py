@@ -7,51 +7,17 @@ standard output. The question is shown as ssh words it, fingerprint included; no
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-from contextlib import suppress
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QVBoxLayout
 
 from warpline.i18n import tr
-from warpline.own_python import own_python
-from warpline.platform.folders import cache_folder
 from warpline.untrusted import visible
 from warpline_app.look.plain import PlainLabel
 
 _CHOICE = "(yes/no"
 """ssh asks so whether a host key is the right one; the answer is a word."""
-_MODULE = "warpline_app.look.ssh_question"
-
-
-def asking_environment() -> dict[str, str]:
-    """Environment variables with which ssh asks in a dialog, by the user's own ``SSH_ASKPASS`` where there is one.
-
-    Empty where no program can be written.
-    """
-    asks = os.environ.get("SSH_ASKPASS") or _askpass()
-    return {"SSH_ASKPASS": asks, "SSH_ASKPASS_REQUIRE": "force"} if asks else {}
-
-
-def silent_environment() -> dict[str, str]:
-    """Environment variables with which ssh fails where it would ask."""
-    return {"SSH_ASKPASS_REQUIRE": "never"}
-
-
-def _askpass() -> str:
-    """A program that runs this module: ssh takes one word."""
-    path = cache_folder() / "ask-for-ssh"
-    text = f'#!/bin/sh\nexec {shlex.join(own_python(_MODULE))} "$@"\n'
-    with suppress(OSError):
-        if path.is_symlink() or not path.is_file() or path.read_text() != text:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-            unfinished.write_text(text)
-            unfinished.chmod(0o700)
-            unfinished.replace(path)
-        return str(path)
-    return ""
 
 
 class SshQuestion(QDialog):

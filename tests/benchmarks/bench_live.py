@@ -2,9 +2,11 @@
 
     QT_QPA_PLATFORM=offscreen python tests/benchmarks/bench_live.py [--rate N] [--seconds N] [--nice N] [--smoke]
 
-The same program is recorded from the window twice, without and with a live timeline. *Seen after* is the time from an
-event to the frame that shows it: a snapshot ends at its head, and the oldest event that is new in it has waited since
-the head of the one before. A busy machine makes all of it longer: the process is niced.
+The same program is recorded from the window three times: without a live timeline, with one of snapshots, each of all of
+the recording, and with one of ticks, each of what is new. *Seen after* is the time from an event to the frame that
+shows it: the oldest event that is new in a capture has waited since the head of the one before. *Later* is the live
+process's share of a core in the last third, divided by that in the first: 1.0 is flat. A busy machine makes all of it
+longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 import numpy as np  # noqa: E402  # found through the path above
 from tests.benchmarks.measuring import table  # noqa: E402  # the same
 
-from warpline.recording.live import process  # noqa: E402  # the same
+from warpline.recording.live import captures, process  # noqa: E402  # the same
 
 PROGRAM = Path(__file__).parent / "programs" / "steady_ranges.py"
 TICK_S = os.sysconf("SC_CLK_TCK")
@@ -34,39 +38,49 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=100_000)
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--nice", type=int, default=process.NICE)
+    parser.add_argument("--modes", default="without,snapshots,ticks")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     process.NICE = args.nice
     rate, seconds = (3_000, 3) if args.smoke else (args.rate, args.seconds)
-    rows = [run(rate, seconds, is_live=is_live) for is_live in (False, True)]
-    print(f"{rate:,} ranges a second for {seconds} s")
+    rows = [run(rate, seconds, mode) for mode in args.modes.split(",")]
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    print(
+        f"{rate:,} ranges a second for {seconds} s, niceness {args.nice}; load of {os.cpu_count()} cores: {load}"
+    )
     heads = [
         "",
         "events",
         "program",
         "live process",
         "window",
-        "snapshots",
+        "later",
+        "captures",
         "seen after, median",
         "p95",
-        "worst frame",
+        "grow, p95",
+        "worst",
     ]
     table(heads, rows)
 
 
-def run(rate: int, seconds: int, *, is_live: bool) -> list[str]:
+def run(rate: int, seconds: int, mode: str) -> list[str]:
     """Record the program; a row of the table."""
+    captures._ATTEMPTS = 0 if mode == "snapshots" else 3
     from PySide6.QtWidgets import QApplication
 
     from warpline_app.look.application import make_application
+    from warpline_app.open.live_document import LiveDocument
     from warpline_app.recording.recording import Recording
     from warpline_app.recording.request import RecordingRequest
     from warpline_app.remembered.settings import Settings
     from warpline_app.window.main_window import MainWindow
 
+    grow = LiveDocument.grow
+    grows: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(Path(folder) / "settings.ini")
-        settings.follows_recordings = is_live
+        settings.follows_recordings = mode != "without"
         application = QApplication.instance() or make_application("dark", "en")
         window = MainWindow(settings)
         window.resize(1600, 1000)
@@ -79,13 +93,13 @@ def run(rate: int, seconds: int, *, is_live: bool) -> list[str]:
         )
         recording = Recording(request.checked(), window.workspace)
         window.workspace.begin(recording, has_tab=True)
+        LiveDocument.grow = _timed(grow, grows)  # type: ignore[method-assign]
         heads: list[int] = []
         seen: list[float] = []
-        frames: list[float] = []
+        shares: list[tuple[float, float]] = []
         live_cpu, cpu = 0.0, time.process_time()
         while "ranges" not in recording.text.text and not recording.has_ended:
             application.processEvents()
-            begun = time.perf_counter()
             document = recording.document
             edge = document.live_edge if document is not None else None
             if document is not None and edge is not None and (not heads or edge.head_ns != heads[-1]):
@@ -96,9 +110,9 @@ def run(rate: int, seconds: int, *, is_live: bool) -> list[str]:
                 if heads:
                     seen.append((now - heads[-1]) / 1e9)
                 heads.append(edge.head_ns)
-                frames.append(time.perf_counter() - begun)
             if recording.following is not None:
                 live_cpu = _cpu_s(recording.following.process_id) or live_cpu
+                shares.append((time.monotonic(), live_cpu))
             time.sleep(0.002)
         cpu = time.process_time() - cpu
         while not recording.has_ended:
@@ -108,22 +122,44 @@ def run(rate: int, seconds: int, *, is_live: bool) -> list[str]:
         assert told is not None, recording.text.text
         took = float(told[2])
         row = [
-            "live" if is_live else "without",
+            mode,
             f"{int(recording.status.get('events', 0)):,}",
             f"{float(told[3]) / took:.3f} cores",
             f"{live_cpu / took:.3f} cores",
             f"{cpu / took:.3f} cores",
+            _later(shares),
             str(len(heads)),
             f"{np.median(seen):.2f} s" if seen else "–",
             f"{np.quantile(seen, 0.95):.2f} s" if seen else "–",
-            f"{1000 * max(frames):.0f} ms" if frames else "–",
+            f"{1000 * np.quantile(grows, 0.95):.0f} ms" if grows else "–",
+            f"{1000 * max(grows):.0f} ms" if grows else "–",
         ]
+        LiveDocument.grow = grow  # type: ignore[method-assign]
         window.workspace.close_all()
         window.close()
         from warpline_app.open.background import wait_for_jobs
 
         wait_for_jobs()
     return row
+
+
+def _timed(grow: Callable[..., None], seconds: list[float]) -> Callable[..., None]:
+    def timed(*args: Any) -> None:
+        begun = time.perf_counter()
+        grow(*args)
+        seconds.append(time.perf_counter() - begun)
+
+    return timed
+
+
+def _later(shares: list[tuple[float, float]]) -> str:
+    """CPU time of the last third divided by that of the first."""
+    if len(shares) < 6:
+        return "–"
+    times, spent = (np.array(column) for column in zip(*shares, strict=True))
+    at = np.interp(np.linspace(times[0], times[-1], 4), times, spent)
+    first, last = at[1] - at[0], at[3] - at[2]
+    return f"{last / first:.2f}" if first > 0 else "–"
 
 
 def _cpu_s(pid: int) -> float:
@@ -138,7 +174,7 @@ def _cpu_s(pid: int) -> float:
 def test_live(bench_smoke: bool) -> None:
     """Show that it runs; the figures are printed when it is called by hand."""
     if bench_smoke:
-        run(3_000, 3, is_live=True)
+        run(3_000, 3, "ticks")
 
 
 if __name__ == "__main__":

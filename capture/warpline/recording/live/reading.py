@@ -25,6 +25,7 @@ from warpline.recording.spool.reader import (
     scan_chunks,
 )
 
+LOOK_BACK_NS = 10_000_000_000
 _Lane = tuple[int, int, int, int, int, int]
 """Record type and size, thread, `free`, process and its parent of the chunks that a lasting record is of"""
 
@@ -35,7 +36,7 @@ class _Growing:
 
     chunk: Chunk
     written: list[tuple[int, int]] = field(default_factory=list)
-    """(time, bytes), ascending; the first is what is skipped"""
+    """(time, bytes), ascending"""
 
     @property
     def is_over(self) -> bool:
@@ -51,12 +52,12 @@ class _Growing:
 
     def skipped(self, since_ns: int) -> int:
         """Bytes that were written before ``since_ns``."""
-        if not self.written:
-            return 0
-        while len(self.written) > 1 and self.written[1][0] <= since_ns:
+        return max((count for time_ns, count in self.written if time_ns <= since_ns), default=0)
+
+    def forget(self, before_ns: int) -> None:
+        """Nobody asks for a time before this one any more."""
+        while len(self.written) > 1 and self.written[1][0] <= before_ns:
             del self.written[0]
-        time_ns, count = self.written[0]
-        return count if time_ns <= since_ns else 0
 
 
 class GrowingSpool:
@@ -72,6 +73,8 @@ class GrowingSpool:
         self._kept: list[Chunk] = []
         self._last: dict[_Lane, dict[bytes, bytes]] = {}
         self._harvested: dict[int, int] = {}
+        self._former: list[tuple[int, dict[_Lane, dict[bytes, bytes]]]] = []
+        """The last records as they were at earlier times"""
         self._strings: dict[int, str] = {0: ""}
         self._strings_read: dict[int, int] = {}
 
@@ -81,9 +84,10 @@ class GrowingSpool:
             growing.note(now_ns)
 
     def read(self, since_ns: int) -> list[SpoolFile]:
-        """The file for each process that wrote into it, with the records since ``since_ns``, never earlier than before.
+        """The file for each process that wrote into it, with the records since ``since_ns``.
 
-        Raises RecordingError and OSError.
+        That may be at most `LOOK_BACK_NS` earlier than what was asked for before; older records are left out. Raises
+        RecordingError and OSError.
         """
         spool = SpoolFile.__new__(SpoolFile)
         with open(open_regular(self._path), "rb") as file:
@@ -119,18 +123,34 @@ class GrowingSpool:
         return next(scan_chunks(data, descriptor, chunk.page), chunk)
 
     def _since(self, since_ns: int) -> list[Chunk]:
+        if self._former and since_ns < self._former[-1][0]:
+            since_ns = self._go_back(since_ns)
         found, recent = [], []
         for growing in self._recent:
             skipped = growing.skipped(since_ns)
             self._harvest(growing.chunk, skipped)
             if skipped < len(growing.chunk.payload):
                 found.append(replace(growing.chunk, payload=growing.chunk.payload[skipped:]))
-            if skipped < len(growing.chunk.payload) or not growing.is_over:
-                recent.append(growing)
-            else:
+            growing.forget(since_ns - LOOK_BACK_NS)
+            is_old = growing.skipped(since_ns - LOOK_BACK_NS) == len(growing.chunk.payload)
+            if is_old and growing.is_over:
                 self._harvested.pop(growing.chunk.page, None)
+            else:
+                recent.append(growing)
         self._recent = recent
+        self._former.append((since_ns, {lane: dict(rows) for lane, rows in self._last.items()}))
+        while len(self._former) > 1 and self._former[1][0] <= since_ns - LOOK_BACK_NS:
+            del self._former[0]
         return found
+
+    def _go_back(self, since_ns: int) -> int:
+        """Make the last records what they were at an earlier time; returns when that was, ``since_ns`` or before it."""
+        while len(self._former) > 1 and self._former[-1][0] > since_ns:
+            del self._former[-1]
+        since_ns, self._last = self._former.pop()
+        for growing in self._recent:
+            self._harvested[growing.chunk.page] = growing.skipped(since_ns)
+        return since_ns
 
     def _harvest(self, chunk: Chunk, stop: int) -> None:
         """Keep the last record of each lane among those that are skipped."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from warpline.model.errors import RecordingError
 from warpline.model.progress import IsCancelled
 from warpline.recording.finalise import finalise
-from warpline.recording.live.reading import GrowingSpools
+from warpline.recording.live.reading import LOOK_BACK_NS, GrowingSpools
 from warpline.recording.live.settled import lateness_ns
 from warpline.recording.live.snapshots import LiveSnapshot, since_start
 from warpline.recording.session import load_session
@@ -28,6 +28,8 @@ _FIRST_LATENESS_NS = 200_000_000
 _MOST_NS = 10_000_000_000
 _REPAIRED_AFTER_NS = 20_000_000_000
 """Time between two ticks that look far back."""
+_REPAIRED_EVENTS = 400_000
+"""How many events such a tick may have, about."""
 _COMPARED = 16
 """Ticks whose lateness counts."""
 
@@ -59,10 +61,15 @@ class Ticker:
         if anew:
             self.close()
         before = self._before[0] if self._before is not None else None
-        if before is None or (self._has_missed and now - self._repaired_ns > _REPAIRED_AFTER_NS):
-            self._spools, self._has_missed, self._repaired_ns = self._new_spools(), False, now
-            before = None
-        since = start + before.settled_ns if before is not None else 0
+        since = 0
+        if before is None:
+            self._spools = self._new_spools()
+        else:
+            since = start + before.settled_ns
+            if self._has_missed and now - self._repaired_ns > _REPAIRED_AFTER_NS:
+                self._has_missed, self._repaired_ns = False, now
+                affordable = _REPAIRED_EVENTS * (before.head_ns - before.kept_ns) // max(before.events, 1)
+                since = max(start, since - min(LOOK_BACK_NS, affordable))
         spools = self._spools.read(since)
         if session.is_remote:
             timed = dict(entry for source in recording_sources() for entry in source.timed_records)

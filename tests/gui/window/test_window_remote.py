@@ -6,14 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 from tests.gui.window.test_window_recording import TIMEOUT_MS, open_dialog
+from tests.gui.window.test_window_start import texts
 
 from warpline_app.recording.machines import recent_machines, ssh_hosts
 from warpline_app.recording.request import RecordingRequest
 from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
+from warpline_app.window.start.recent_card import RecentCard
+from warpline_app.window.start.recent_pictures import RecentPictures
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recording works on Linux only")
 
@@ -52,6 +56,14 @@ def test_a_command_is_recorded_on_another_machine(
     assert "machine value" in text.text
     assert page.document.capture.meta["host"]["reached_as"] == MACHINE
     assert recent_machines(settings) == [MACHINE]
+    pictures = RecentPictures(settings)
+    pictures.keep(page.document, QImage(64, 64, QImage.Format.Format_RGB32))
+    remembered = pictures.of(page.document.source)
+    assert remembered is not None
+    assert remembered.machine == MACHINE
+    assert any(
+        text.startswith(f"{MACHINE} · ") for text in texts(RecentCard(page.document.source, remembered))
+    )
 
 
 def test_hosts_of_sshs_configuration_are_offered(tmp_path: Path) -> None:

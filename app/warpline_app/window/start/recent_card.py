@@ -57,12 +57,13 @@ class RecentCard(QPushButton):
 
 
 def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
-    """``3 hours ago · 1.17 s · 57,506 events · 1.1 MiB``."""
+    """``box · 3 hours ago · 1.17 s · 57,506 events · 1.1 MiB``, with the machine where it is another one."""
     try:
         stat = path.stat()
     except OSError as error:  # deleted since it was listed
         return error.strerror or str(error)
-    parts = [age_text(local_time(stat.st_mtime), now)]
+    machine = [remembered.machine] if remembered is not None and remembered.machine else []
+    parts = [*machine, age_text(local_time(stat.st_mtime), now)]
     if remembered is not None:
         parts.append(format_duration(remembered.duration_ns, 3))
         parts.append(tr_n("{count:,} event", "{count:,} events", remembered.events))

@@ -8,21 +8,24 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QImage
 
+from warpline.untrusted import visible
 from warpline_app.open.document import Document
 from warpline_app.remembered.settings import RECENT_LIMIT, Settings
 
 PICTURE_SIZE = QSize(296, 92)
 _SCALE = 2
-_DURATION, _EVENTS = "duration_ns", "events"
+_DURATION, _EVENTS, _MACHINE = "duration_ns", "events", "machine"
+_LONGEST_MACHINE = 200
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """The preview, length and event count of a capture."""
+    """The preview, length and event count of a capture, and the other machine it was recorded on, if any."""
 
     picture: QImage
     duration_ns: int
     events: int
+    machine: str = ""
 
 
 class RecentPictures:
@@ -43,6 +46,7 @@ class RecentPictures:
         ).copy(0, 0, PICTURE_SIZE.width() * _SCALE, PICTURE_SIZE.height() * _SCALE)
         image.setText(_DURATION, str(document.capture.duration_ns))
         image.setText(_EVENTS, str(len(document.capture.events)))
+        image.setText(_MACHINE, machine_of(document))
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             image.save(str(self._path(document.source)))
@@ -63,7 +67,9 @@ class RecentPictures:
             return None
         image.setDevicePixelRatio(_SCALE)
         try:
-            return Remembered(image, int(image.text(_DURATION)), int(image.text(_EVENTS)))
+            return Remembered(
+                image, int(image.text(_DURATION)), int(image.text(_EVENTS)), image.text(_MACHINE)
+            )
         except ValueError:
             return None
 
@@ -77,3 +83,10 @@ class RecentPictures:
         previews = sorted(self._folder.glob("*.png"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in previews[2 * RECENT_LIMIT :]:
             path.unlink(missing_ok=True)
+
+
+def machine_of(document: Document) -> str:
+    """What the user calls the other machine that a capture was recorded on; empty for this one."""
+    host = document.capture.meta.get("host")
+    name = host.get("reached_as") if isinstance(host, dict) else None
+    return visible(name)[:_LONGEST_MACHINE] if isinstance(name, str) else ""

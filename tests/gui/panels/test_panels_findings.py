@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,26 @@ def test_it_is_the_first_tab_and_in_front_of_every_capture_that_is_opened(
     window.panels.show_panel("summary")
     open_page(write_threads(tmp_path / "threads.h5", waits_ms=8))
     assert window.panels.is_in_front("findings")
+
+
+def test_cards_have_their_heights_at_once(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    """In a small window, too, whose cards need a scroll bar: no frame shows them squeezed."""
+    window.resize(900, 480)
+    open_page(write_threads(tmp_path / "threads.h5", waits_ms=8))
+    panel = findings_of(qtbot, window)
+    assert panel.diagnosis is not None
+    assert panel.diagnosis.findings
+    many = replace(panel.diagnosis, findings=panel.diagnosis.findings * 5)
+    panel.show_result(panel.request(), many)
+    shown = [card for card in panel.cards.cards if not card.isHidden()]
+    assert shown
+    assert all(card.height() >= card.heightForWidth(card.width()) for card in shown)
+    assert all(above.geometry().bottom() < below.y() for above, below in pairwise(shown))
+    body = panel.cards.widget()
+    assert body is not None
+    assert shown[-1].geometry().bottom() < body.height()
 
 
 def test_a_person_who_took_it_away_is_not_shown_it_again(

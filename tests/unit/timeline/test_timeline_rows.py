@@ -177,7 +177,7 @@ def test_what_the_hardware_waited_for_is_seen_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "streams", "expanded", "folded"), [(1, 12, 1, 6), (1, 7, 1, 0), (2, 3, 2, 0), (4, 3, 2, 0)]
+    ("gpus", "streams", "expanded", "folded"), [(1, 12, 1, 8), (1, 6, 1, 0), (2, 3, 2, 0), (4, 3, 2, 0)]
 )
 def test_gpus_leave_room_for_threads(
     tmp_path: Path, gpus: int, streams: int, expanded: int, folded: int

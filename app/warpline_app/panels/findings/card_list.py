@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -93,6 +93,13 @@ class CardList(QScrollArea):
         self._lay_out(card.layout())
         self.ensureWidgetVisible(card, 0, 8)
         self.ensureWidgetVisible(card.tools, 0, 8)
+
+    def lay_out(self) -> None:
+        """Give the cards their heights now; Qt does it one frame later."""
+        self._lay_out(*(card.layout() for card in self.cards))
+        body = self.widget()
+        if body is not None:
+            QCoreApplication.sendEvent(body, QEvent(QEvent.Type.LayoutRequest))
 
     def _lay_out(self, *layouts: QLayout | None) -> None:
         for layout in (*layouts, self._column):

@@ -210,6 +210,7 @@ class FindingsPanel(ComputedPanel):
             layout = widget.layout()
             if layout is not None:
                 layout.activate()
+        self.cards.lay_out()
 
     def _show_cards(self, found: Diagnosis, budget: Budget) -> None:
         reasons = self.document.dismissals.reasons

@@ -28,10 +28,10 @@ _NUMBER = re.compile(r"(\d+)(?:\.\d+)?$")
 OPEN_CORES = 4
 """Up to this many cores are expanded where nothing else was recorded."""
 OPEN_UP_TO = 1_000_000
-"""The busiest stream of a single GPU is expanded if it has at most this many events."""
+"""The busiest stream of a single GPU with few streams is expanded if it has at most this many events."""
 GPU_ROWS = 8
 """GPUs beside each other are expanded until they have this many rows; the first one always."""
-SHOWN_STREAMS = 6
+SHOWN_STREAMS = 4
 """A GPU with more streams collapses the least busy ones into "n more…"."""
 
 
@@ -200,7 +200,8 @@ def open_by_default(root: TimelineRow, capture: Capture) -> None:
             is_first = has_streams and _is_main_thread(capture, row)
             row.is_open = _weight(row)[0] > 0 and (is_first or rank[id(row)] < threads)
         elif row.role == "stream":
-            row.is_open = gpus < 2 and rank[id(row)] < 1 and row.count <= OPEN_UP_TO
+            is_lone = gpus < 2 and _streams_beside(row) < SHOWN_STREAMS
+            row.is_open = is_lone and rank[id(row)] < 1 and row.count <= OPEN_UP_TO
         elif row.role == "process":
             row.is_open = rank[id(row)] < processes
         elif row.role == "gpu":
@@ -209,6 +210,10 @@ def open_by_default(root: TimelineRow, capture: Capture) -> None:
             row.is_open = not before or before + len(row.children) <= GPU_ROWS
         elif row.content is Content.MORE:
             row.is_open = row.key.endswith("#more=counters") and not has_streams
+
+
+def _streams_beside(row: TimelineRow) -> int:
+    return sum(other.role == "stream" for other in (row.parent.children if row.parent else ()))
 
 
 def _ranks(rows: Iterable[TimelineRow]) -> dict[int, int]:

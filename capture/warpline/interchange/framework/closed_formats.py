@@ -116,6 +116,15 @@ CLOSED_FORMATS = (
         "crox {file}",
     ),
     ClosedFormat(
+        english("a profile in an older format of pprof and gperftools"),
+        _matches(
+            rb"heap profile: |--- (?:contention|mutex|heap|thread|growth)z? |goroutine profile: total"
+            rb"|\0{4}(?:\0{4})?\x03\0{3}(?:\0{4})?\0{4}"
+        ),
+        english("Convert it with Go's pprof and open the result"),
+        "go tool pprof -proto {file} > profile.pb.gz",
+    ),
+    ClosedFormat(
         english("a trace that SchedViz collected with bpftrace"),
         _matches(rb"(?:Attaching \d+ probes\.\.\.\s+)?ST:\d+:[0-9a-f]+\s+[PSW]:[0-9a-f]+:"),
         english("Record the scheduler with trace-cmd and open the result"),

@@ -76,20 +76,44 @@ class PprofImporter:
 
 
 def _begins_like_profile(head: bytes) -> bool:
-    """Whether the first fields are types of values (two numbers), followed by samples."""
-    types = 0
+    """Whether the first fields are those of a profile, among them types of values and what samples are made of.
+
+    They may come in any order: Go begins with the time, and writes locations before samples.
+    """
+    numbers: set[int] = set()
     try:
         for number, value in read_fields(head):
-            if number == TYPE_FIELD and isinstance(value, bytes):
+            if number not in _FIELDS or (
+                number != _COMMENT and isinstance(value, bytes) != (number in _MESSAGES)
+            ):
+                return False
+            if number in _NUMBERS_INSIDE and isinstance(value, bytes):
                 parts = list(read_fields(value))
-                if not parts or not all(field in (1, 2) and isinstance(part, int) for field, part in parts):
+                if not parts or not all(field in _NUMBERS_INSIDE[number] for field, _ in parts):
                     return False
-                types += 1
-                continue
-            return types > 0 and number == SAMPLE_FIELD and isinstance(value, bytes)
+                # Packets and planes of other formats have texts or messages here.
+                if number == TYPE_FIELD and not all(isinstance(part, int) for _, part in parts):
+                    return False
+            numbers.add(number)
+            if TYPE_FIELD in numbers and len(numbers & _NUMBERS_INSIDE.keys()) >= _ENOUGH:
+                return True
     except ProtobufError:
         pass
     return False
 
+
+_MESSAGES = frozenset({1, 2, 3, 4, 5, 6, 11})
+_FIELDS = frozenset(range(1, 16))
+_COMMENT = 13
+"""A number each, or all packed."""
+_NUMBERS_INSIDE = {
+    TYPE_FIELD: frozenset({1, 2}),
+    SAMPLE_FIELD: frozenset({1, 2, 3}),
+    3: frozenset(range(1, 11)),
+    4: frozenset(range(1, 6)),
+    5: frozenset(range(1, 6)),
+}
+"""Fields of types, samples, mappings, locations, functions."""
+_ENOUGH = 2
 
 importer = PprofImporter()

@@ -66,6 +66,8 @@ BEGINNINGS = {
     b"tlZ\x04": ("Tracy", "warpline record"),
     b"go 1.22 trace\x00\x00\x00": ("Go", "go tool trace"),
     b"MMPD\x08": ("rustc", "crox"),
+    b"heap profile: 5: 6 [7: 8] @ heap/1\n": ("older format of pprof", "go tool pprof -proto"),
+    bytes(8) + b"\x03" + bytes(15): ("older format of pprof", "go tool pprof -proto"),
     b"Attaching 6 probes...\nST:0:cc6b0587\nP:12dbd9:0:78:swapper/0\n": ("bpftrace", "trace-cmd record"),
 }
 

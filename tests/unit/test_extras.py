@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ def wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(extras, "PACKAGE", package)
     monkeypatch.setattr(extras, "installed_extras", lambda: {"gui"})
     monkeypatch.setattr(extras, "__version__", "0.5.0")
-    monkeypatch.setattr(extras.sys, "prefix", str(tmp_path / "venv"))
-    monkeypatch.setattr(extras.sys, "executable", "/venv/bin/python")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setattr(sys, "executable", "/venv/bin/python")
     return package
 
 
@@ -53,7 +54,7 @@ def test_the_tool_that_installed_it_is_named(
 def test_what_uv_runs_without_installing_is_run_with_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras.sys, "prefix", str(tmp_path / "archive-v0" / "x1"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "x1"))
     assert extras.upgrade_command(extras.PACKAGE) == 'uvx --refresh --from "warpline[gui]" warpline'
     assert extras.install_command("dask") == 'uvx --from "warpline[dask,gui]" warpline'
 

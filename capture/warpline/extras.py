@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from warpline._version import __version__
+from warpline.platform.systems import shell_quoted
 
 PACKAGE = Path(__file__).resolve().parent
 MODULES = {
@@ -63,7 +62,7 @@ def _command(verb: str, extras: set[str], package: Path, environment: Path) -> s
             return f"{tool} {verb} {'warpline' if upgrades else every}"
     if any(part.startswith("archive-v") for part in environment.parts):  # uv's cache
         return f"uvx {'--refresh ' if upgrades else ''}--from {every} warpline"
-    pip = f"{quoted(sys.executable)} -m pip install"
+    pip = f"{shell_quoted(sys.executable)} -m pip install"
     return f"{pip} --upgrade {every}" if upgrades else f"{pip} {requirement(extras, package)}"
 
 
@@ -75,9 +74,9 @@ def requirement(extras: set[str], package: Path = PACKAGE) -> str:
     suffix = f"[{','.join(sorted(extras))}]" if extras else ""
     checkout = package.parents[1]
     if (checkout / "pyproject.toml").is_file():
-        return f"-e {quoted(f'{checkout}{suffix}')}"
+        return f"-e {shell_quoted(f'{checkout}{suffix}')}"
     if source := _source(package):
-        return quoted(f"{source}{suffix}")
+        return shell_quoted(f"{source}{suffix}")
     return f'"warpline{suffix}"' if is_released() else f'"PATH-OF-WHEEL-OR-CHECKOUT{suffix}"'
 
 
@@ -98,8 +97,3 @@ def _source(package: Path) -> str:
         if place and Path(place).exists():
             return place
     return ""
-
-
-def quoted(text: str) -> str:
-    """For the shell of this system."""
-    return subprocess.list2cmdline([text]) if sys.platform == "win32" else shlex.quote(text)

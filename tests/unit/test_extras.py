@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from warpline import extras
+from warpline.platform.systems import shell_quoted
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,7 @@ def test_the_folder_or_file_it_came_from_is_used_while_it_is_there(
     place = tmp_path / name
     place.mkdir()
     installed_from(wheel, place)
-    assert extras.requirement({"gui"}, wheel) == extras.quoted(f"{place}[gui]")
+    assert extras.requirement({"gui"}, wheel) == shell_quoted(f"{place}[gui]")
     place.rmdir()
     assert extras.requirement({"gui"}, wheel) == '"warpline[gui]"'
 
@@ -82,7 +83,7 @@ def test_a_version_that_is_not_published_is_not_asked_of_an_index(
 def test_a_checkout_stays_editable(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "PACKAGE", repository / "capture" / "warpline")
     assert extras.install_command("gui") == (
-        f"/venv/bin/python -m pip install -e {extras.quoted(f'{repository}[gui]')}"
+        f"/venv/bin/python -m pip install -e {shell_quoted(f'{repository}[gui]')}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 
@@ -21,6 +22,15 @@ def library_file(name: str, system: str = SYSTEM) -> str:
 def is_linux() -> bool:
     """Whether this is Linux, where recording works."""
     return sys.platform == "linux"
+
+
+def shell_quoted(text: str) -> str:
+    """A word for the shell of this system."""
+    if sys.platform == "win32":
+        import subprocess
+
+        return subprocess.list2cmdline([text])
+    return shlex.quote(text)
 
 
 def can_wait_for_pipes() -> bool:

@@ -62,6 +62,8 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "one_at_a_time": english("Refuted if each task needs the result of the one before."),
         "uneven_workers": english("Refuted if the last worker's work cannot be divided."),
         "waits_for_work": english("Refuted if the program has nothing else to do meanwhile."),
+        "waits_for_timeout": english("Refuted if each item needs the result of the one before."),
+        "reads_until_timeout": english("Refuted if more data may still come until the timeout."),
         "waits_for_condition": english("Refuted if the signalling thread has nothing to signal earlier."),
         "waits_for_join": english("Refuted if the thread that ends cannot do less."),
         "waits_for_barrier": english("Refuted if all threads arrive at the same time."),

@@ -22,7 +22,8 @@ MAIN = 71
 class Does:
     """What a thread does for ``length`` ns: it runs, or waits (``wait``) until thread number ``by`` acts.
 
-    ``frames`` is its stack, leaf first; ``lock`` the address of what it waits for; ``ready``: it has no core.
+    ``frames`` is its stack, leaf first; ``lock`` the address of what it waits for; ``ready``: it has no core;
+    ``result`` is what its call returned.
     """
 
     length: int
@@ -31,6 +32,7 @@ class Does:
     frames: tuple[str, ...] = ()
     lock: int = 0
     ready: bool = False
+    result: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,23 @@ def scene(
                     calls, "osrt", [now], [does.length], [builder.string("wait")],
                     attributes={
                         "wait": wait, "ended_by": ender,
-                        "address": np.ma.MaskedArray(np.array([does.lock], np.uint64), [not does.lock]), **given,
+                        "address": np.ma.MaskedArray(np.array([does.lock], np.uint64), [not does.lock]),
+                        **given, **_result(does),
                     },
                 )  # fmt: skip
             now += does.length
     builder.set_span(0, end)
     builder.finish()
     return open_capture(path)
+
+
+def _result(does: Does) -> dict[str, np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int64]]]:
+    if does.result is None:
+        return {}
+    return {
+        "return_value": np.ma.MaskedArray(np.array([does.result], np.int64), [False]),
+        "object": np.ma.MaskedArray(np.array([0], np.int64), [True]),
+    }
 
 
 def _stack(builder: CaptureBuilder, frames: tuple[str, ...]) -> int | None:

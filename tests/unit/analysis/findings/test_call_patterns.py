@@ -30,9 +30,13 @@ class Call(NamedTuple):
     object: str = "socket:[7]"
 
 
-def findings_of(path: Path, calls: Sequence[Call], kind: WaitKind) -> dict[str, Finding]:
+def findings_of(
+    path: Path, calls: Sequence[Call], kind: WaitKind, utc_ns: int | None = None
+) -> dict[str, Finding]:
     """The findings by identifier of a thread that makes calls, each followed by 1 ms of running."""
     with CaptureBuilder(path) as builder:
+        if utc_ns is not None:
+            builder.meta.update(start_utc_ns=utc_ns)
         process = builder.add_process(71, name="python")
         thread = builder.add_thread(process, 71, name="python")
         state, osrt = (

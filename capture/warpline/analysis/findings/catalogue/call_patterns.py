@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import cost, make_finding, place_known
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.calls import (
     LibraryCalls,
     is_inside,
@@ -24,6 +26,7 @@ from warpline.analysis.findings.work.calls import (
     usual_object,
 )
 from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.source_lines import Function, SourceLine
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
@@ -94,18 +97,38 @@ def _sending_place(case: Case, sends: LibraryCalls, answers: LibraryCalls) -> Wh
     where = usual_call_place(case, sends)
     if where.file:
         return where
-    where = usual_call_place(case, answers)
-    sources = case.once(source_files)
-    receiving = sources.line(where.file, where.line, where.function)
-    if receiving is None or where.line is None:
-        return where
-    for number in range(where.line, max(where.line - _AT_MOST_LINES, 0), -1):
-        line = sources.line(where.file, number, where.function)
+    where, sources = usual_call_place(case, answers), case.once(source_files)
+    for stack in np.unique(answers.stack[answers.stack >= 0]).tolist():
+        for match in filter(None, map(FRAME.match, case.view.capture.stack_frames(stack))):
+            receiving = sources.line(match["file"], int(match["line"]), match["function"])
+            sending = None if receiving is None or is_library(match["file"]) else _sending_line(receiving)
+            if sending is not None:
+                owner = sending.function.name if sending.function is not None else ""
+                return replace(where, file=match["file"], line=sending.number, function=owner)
+    return where
+
+
+def _sending_line(receiving: SourceLine) -> SourceLine | None:
+    """The last line above a receiving one in its function that sends, or the first sending line of a function of the
+    file that is called there; None without one.
+    """
+    source = receiving.source
+    functions = {node.name: node for node in ast.walk(source.tree) if isinstance(node, Function)}
+    for number in range(receiving.number, max(receiving.number - _AT_MOST_LINES, 0), -1):
+        line = source.line(number)
         if line is None or line.function is not receiving.function:
             continue
+        for name, _ in line.calls:
+            called = functions.get(name.removeprefix("self."))
+            if called is None or called is receiving.function:
+                continue
+            for inner in range(called.lineno, (called.end_lineno or called.lineno) + 1):
+                candidate = source.line(inner)
+                if candidate is not None and any(_SENDING.search(one) for one, _ in candidate.calls):
+                    return candidate
         if any(_SENDING.search(name) for name, _ in line.calls):
-            return replace(where, line=number)
-    return where
+            return line
+    return None
 
 
 def _waits_during(case: Case, calls: LibraryCalls) -> BoolArray:

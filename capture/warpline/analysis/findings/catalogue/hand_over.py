@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
@@ -27,6 +28,7 @@ from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.i18n import english
+from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
 
 _COPIES = re.compile(
@@ -52,9 +54,12 @@ def find_small_queues(case: Case) -> Iterator[Finding]:
         put_ns, get_ns = int(segments.length[puts].sum()), int(segments.length[gets].sum())
         if min(put_ns, get_ns) < least:
             continue
+        turns = np.concatenate([puts, gets])
         marked = np.zeros(len(segments), bool)
-        marked[np.concatenate([puts, gets])] = True
-        pieces = unclaimed(case, first_in_chain(case, marked) >= 0)
+        marked[turns] = True
+        pieces = unclaimed(
+            case, (first_in_chain(case, marked) >= 0) | _while_waiting(case, turns, (actor, giver))
+        )
         # With room for all items, the side with less to do finishes early and only the other one counts.
         gain = min(put_ns, get_ns, int(case.pieces.length[pieces].sum()))
         place_of_get, place_of_put = case.where(_longest(case, gets)), case.where(_longest(case, puts))
@@ -71,6 +76,18 @@ def find_small_queues(case: Case) -> Iterator[Finding]:
                 "Give the queue room for more items, so that a slow item on one side does not stop the other."
             ),
         ))  # fmt: skip
+
+
+def _while_waiting(case: Case, turns: IntArray, sides: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Which pieces are explained by one side of a queue while the other side waits for it."""
+    segments, pieces = case.segments, case.pieces
+    order = np.argsort(segments.start[turns], kind="stable")
+    start, stop = merge_intervals(segments.start[turns][order], segments.stop[turns][order])
+    middle = (pieces.start + pieces.stop) // 2
+    at = np.searchsorted(start, middle, "right") - 1
+    inside = (at >= 0) & (middle < stop[np.maximum(at, 0)])
+    by_side: npt.NDArray[np.bool_] = inside & one_of(segments.actor[pieces.leaf], sides)
+    return by_side
 
 
 def _longest(case: Case, segments: IntArray) -> int:

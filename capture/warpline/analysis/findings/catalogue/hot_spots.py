@@ -12,11 +12,11 @@ from warpline.analysis.findings.draft import NOTE, cost, line_needed, make_findi
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.hot_lines import HotLine
-from warpline.analysis.findings.work.kinds import FILE_AGAIN
+from warpline.analysis.findings.work.kind import FILE_AGAIN
 from warpline.analysis.findings.work.native_kinds import NATIVE_FILE
 from warpline.analysis.findings.work.running_work import WorkGroup, growth, running_work
 from warpline.analysis.findings.work.shapes import opening_line
-from warpline.i18n import english
+from warpline.i18n import english, joined
 
 _REMEDY = english(
     "To make the program faster, do less there: cache results that repeat, use a faster algorithm or data structure, "
@@ -50,7 +50,7 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     kind = group.kind
     assert kind is not None
     where = _where(case, group)
-    fields = {**cost(case, group.time_ns), "doing": kind.doing, "place": place_of(where)}
+    fields = {**cost(case, group.time_ns), "doing": kind.doing, "place": _place(group.hot)}
     path, count = group.opened
     if path and kind is FILE_AGAIN:
         text = english(
@@ -64,9 +64,13 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         )  # fmt: skip
     else:
         text = english("{time} of {whole} ({percent:.0f} %) goes to {doing}, at {place}.", **fields)
+    if kind.origin and group.hot.origin is not None:
+        text = joined(" ", [text, kind.origin.format(place=place_of(where))])
     worst = kind.worst if group.samples >= _FEWEST_SAMPLES else Severity.NOTE
     removable = (case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, group.stacks)
-    gain = case.gain_ns(removable) if group.samples >= _FEWEST_SAMPLES and kind.has_gain else 0
+    gain = 0
+    if group.samples >= _FEWEST_SAMPLES and kind.has_gain:
+        gain = case.gain_of_shares(np.where(removable, np.float32(kind.stays), np.float32(1)))
     yield from make_finding(
         case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
         text=_with_counts(case, group, text),
@@ -149,6 +153,13 @@ def _where(case: Case, group: WorkGroup) -> Where:
     lengths = case.pieces.length[group.pieces]
     leaf = int(case.pieces.leaf[group.pieces[int(np.argmax(lengths))]])
     own, hot = case.where(leaf), group.hot
+    if hot.origin is not None and hot.line is not None:
+        made = hot.line.source.line(hot.origin)
+        owner = (made or hot.line).function
+        return Where(
+            file=hot.file, line=hot.origin, function=hot.function if owner is None else owner.name,
+            process=own.process, thread=own.thread,
+        )  # fmt: skip
     line = group.hot.number
     if group.kind is FILE_AGAIN and hot.line is not None:
         line = opening_line(hot.line) or line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +30,11 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
+from warpline.analysis.findings.wait_kinds import FRAME
 from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
 from warpline.analysis.findings.work.pacing import keeps_pace
 from warpline.i18n import english, english_n
+from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
@@ -99,6 +102,10 @@ _LEAVES = {
         Severity.NOTE,
     ),
 }
+_BOUNDED = english("Nothing, if the number is meant as a limit: more at once would only share the cores.")
+_BUSY = (int(Cause.RUNNING), int(Cause.RUNNABLE))
+_NEARLY_ALL = 0.8
+"""Share of all cores that are busy from which on more threads at once would not help."""
 _OUTSIDE = tuple(map(int, (Cause.SLEEP, Cause.NETWORK, Cause.POLL, Cause.CHILD, Cause.FILE)))
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
 _NAMED = ("file", "network", "pipe", "poll")
@@ -245,13 +252,19 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
         own = np.isin(pieces, group.pieces)
         where = _usual_where(case, holder[own], group.pieces)
         usual = usual_path(case, group.pieces)
+        if (own_line := _line_of_holder(case, group.pieces, kind.cause)) is not None:
+            where = replace(where, file=own_line.file, line=own_line.line, function=own_line.function)
         gain = min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns)
+        worst, remedy = Severity.CRITICAL, kind.remedy
         is_outside = one_of(case.segments.cause[leaf[own]], _OUTSIDE)
         if 2 * int(case.pieces.length[pieces[own][is_outside]].sum()) > group.time_ns:
             # Those that wait for the lock could all wait for the outside at once, like its holder.
             waiting = len(np.unique(case.segments.actor[waits & (case.segments.by >= 0)]))
             gain = max(gain, group.time_ns * (waiting - 1) // max(waiting, 1))
-        if 2 * gain < group.time_ns:
+        is_bound = kind.cause == Cause.SEMAPHORE and _are_cores_busy(case, waits)
+        if is_bound:
+            gain, worst, remedy = 0, Severity.NOTE, _BOUNDED
+        elif 2 * gain < group.time_ns:
             # Nothing else could run meanwhile: only releasing the lock sooner helps.
             gain = min(max(gain, case.gain_ns(leaves_like(case, group.pieces))), group.time_ns)
         text = kind.held
@@ -264,11 +277,55 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
             title=kind.title, place=place_known(where), total=format_duration(all_waits),
             **cost(case, group.time_ns),
         )  # fmt: skip
+        if is_bound:
+            sentence = english(
+                "{sentence} Meanwhile, those that it let in keep all cores busy: it bounds the work.",
+                sentence=sentence,
+            )
         yield from make_finding(
             case, name=f"waits_for_{kind.key}", title=kind.title, text=sentence, pieces=group.pieces, gain_ns=gain,
-            where=where, remedy=kind.remedy, path=usual, meanwhile=doings(case, usual),
+            where=where, remedy=remedy, worst=worst, path=usual, meanwhile=doings(case, usual),
             within=within_budget(case, kind.key, group.time_ns),
         )  # fmt: skip
+
+
+def _line_of_holder(case: Case, pieces: Int64Array, cause: Cause) -> Where | None:
+    """The line at which a holder that waits for another thread has the lock: in the function that also requests it,
+    else its own innermost line. None when the holder itself does what takes the time.
+    """
+    segments = case.segments
+    path = usual_path(case, pieces)
+    last = max(
+        (number for number, segment in enumerate(path) if segments.cause[segment] == cause), default=-1
+    )
+    if last < 0 or last + 2 >= len(path):
+        return None
+    request, holder = path[last], path[last + 1]
+    if segments.actor[holder] == segments.actor[path[-1]]:
+        return None
+    requested, stack = case.where(request), int(segments.place[holder])
+    for match in filter(None, map(FRAME.match, case.view.capture.stack_frames(stack) if stack >= 0 else ())):
+        function = match["function"].rpartition(".")[2]
+        if (match["file"], function) != (requested.file, requested.function):
+            continue
+        if int(match["line"]) != requested.line:
+            return Where(file=match["file"], line=int(match["line"]), function=function)
+    where = case.where(holder)
+    return where if where.file else None
+
+
+def _are_cores_busy(case: Case, waits: npt.NDArray[np.bool_]) -> bool:
+    """Whether other threads of the program run, or are ready to, on nearly all cores during some waits."""
+    segments = case.segments
+    own = np.flatnonzero(waits)
+    order = own[np.argsort(segments.start[own], kind="stable")]
+    start, stop = merge_intervals(segments.start[order], segments.stop[order])
+    busy = np.flatnonzero(one_of(segments.cause, _BUSY) & (segments.actor < len(case.view.capture.threads)))
+    total = 0
+    for first, end in zip(start.tolist(), stop.tolist(), strict=True):
+        inside = np.minimum(segments.stop[busy], end) - np.maximum(segments.start[busy], first)
+        total += int(np.maximum(inside, 0).sum())
+    return total >= _NEARLY_ALL * case.cores * int((stop - start).sum())
 
 
 def _last_of_process(case: Case, path: IntArray, hop: IntArray) -> Int64Array:

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from warpline.analysis.findings.wait_kinds import FRAME, is_idle, own_frame
-from warpline.analysis.findings.work.kinds import WorkKind, kind_of
+from warpline.analysis.findings.work.kind import WorkKind
+from warpline.analysis.findings.work.kinds import kind_of
 from warpline.analysis.findings.work.native_kinds import NATIVE_FILE, NATIVE_FRAME, native_kind
 from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
 
@@ -18,7 +19,8 @@ _STANDARD = re.compile(r"/lib(?:64)?/python3[^/]*/(?P<path>.*)$")
 class HotLine:
     """What a stack says: the program's own frame, the library function called there, and the kind of work.
 
-    ``file``, ``number`` and ``function`` are the own frame; ``callee`` is like ``re.compile``, else empty.
+    ``file``, ``number`` and ``function`` are the own frame; ``callee`` is like ``re.compile``, else empty; ``origin``
+    is the number of another line of the file that causes the cost, where it is known.
     """
 
     file: str
@@ -27,6 +29,7 @@ class HotLine:
     callee: str
     kind: WorkKind | None
     line: SourceLine | None
+    origin: int | None = None
 
     @property
     def place(self) -> tuple[str, int | None, str]:

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from warpline.analysis.findings.finding import Severity
 from warpline.analysis.findings.work import loop_shapes, shapes
+from warpline.analysis.findings.work.kind import WorkKind
 from warpline.analysis.findings.work.source_lines import SourceLine
 from warpline.i18n import english
 
 CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkKind:
-    """A kind of work.
-
-    ``frames`` matches a library frame (``file:function``) called by the line, ``line`` tells by the source. When both
-    are given, either is enough. ``doing`` completes "Most time goes to …". ``refutation`` says what would show that the
-    kind is not the problem. Without ``has_gain`` the wall time need not fall: a busy loop waits for something else.
-    """
-
-    key: str
-    doing: str
-    remedy: str
-    refutation: str
-    frames: re.Pattern[str] | None = None
-    line: Callable[[SourceLine], bool] | None = None
-    worst: Severity = CRITICAL
-    has_gain: bool = True
 
 
 _HASHES = re.compile(
@@ -371,26 +351,6 @@ KINDS: tuple[WorkKind, ...] = (
         refutation=english("Refuted if every object is different and needed in full."),
         worst=NOTE,
     ),
-)
-EXCEPTIONS = WorkKind(
-    key="exceptions",
-    doing=english("raising and catching exceptions in a loop"),
-    remedy=english(
-        "Test the value first (str.isdigit, in, dict.get), so that the usual case raises nothing."
-    ),
-    refutation=english("Refuted if the except clauses run rarely."),
-)
-FILE_AGAIN = WorkKind(
-    key="file_read_again",
-    doing=english("opening and reading the same file again"),
-    remedy=english("Read the file once and keep its contents, or check its modification time first."),
-    refutation=english("Refuted if the file changes between reads."),
-)
-SMALL_CALLS = WorkKind(
-    key="small_calls",
-    doing=english("many system calls with few bytes each"),
-    remedy=english("Use a buffer: read or write in pieces of 64 KB or more, and flush rarely."),
-    refutation=english("Refuted if the program is as slow with the same bytes in fewer calls."),
 )
 
 

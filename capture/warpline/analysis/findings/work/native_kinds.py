@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.work.kinds import WorkKind
+from warpline.analysis.findings.work.kind import WorkKind
 from warpline.i18n import english
 
 NATIVE_FRAME = re.compile(r"^(?P<function>.*) \[(?P<file>[^\]]+)\]$")

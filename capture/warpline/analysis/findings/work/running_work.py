@@ -17,7 +17,14 @@ from warpline.analysis.findings.finding import Severity
 from warpline.analysis.findings.wait_kinds import FRAME
 from warpline.analysis.findings.work.calls import CallCount, call_place, counted_calls, named, read_calls
 from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
-from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, SMALL_CALLS, WorkKind
+from warpline.analysis.findings.work.kind import (
+    DROPPED_RESULTS,
+    EXCEPTIONS,
+    FILE_AGAIN,
+    SMALL_CALLS,
+    WorkKind,
+)
+from warpline.analysis.findings.work.outer_lines import name_arrays, name_outer_lines
 from warpline.analysis.findings.work.shapes import handlers, is_in_handler, opening_line
 from warpline.analysis.findings.work.source_lines import SourceFiles, dotted
 
@@ -34,6 +41,8 @@ _GROWN, _GROWTH = 1.5, 0.15
 """Growth is reported from this ratio and difference between the shares in the last and first third."""
 _OTHER = 0.03
 """Least share of a function's time on its other lines, in each third."""
+_LASTING = 0.5
+"""Share of its time in the first third that a cache's misses take in the last third, if it never fills."""
 _FEWEST = 30
 """Fewer samples show no growth."""
 
@@ -81,7 +90,11 @@ def running_work(case: Case) -> RunningWork:
         hot = hot_line(frames(code), sources) if code >= 0 else None
         if hot is not None:
             hots[number] = hot
-    opened = _name_reads(case, hots, {number: frames(code) for number, code in enumerate(stacks.tolist())})
+    stack_frames = {number: frames(code) for number, code in enumerate(stacks.tolist())}
+    opened = _name_reads(case, hots, stack_frames)
+    name_outer_lines(hots, stack_frames, sources)
+    _keep_lasting_caches(case, hots, pieces, inverse)
+    name_arrays(hots)
     _name_exceptions(hots, times)
     counted = {
         place: calls for place, calls in case.once(counted_calls).items() if calls.count >= _MANY_CALLS
@@ -89,7 +102,9 @@ def running_work(case: Case) -> RunningWork:
     _name_small_calls(hots, counted)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
-        key = (hot.kind.key, hot.file, _owner(hot)) if hot.kind is not None else hot.place
+        # What has one origin has one cure.
+        owner = _owner(hot) if hot.origin is None else hot.origin
+        key = (hot.kind.key, hot.file, owner) if hot.kind is not None else hot.place
         keys.setdefault(key, []).append(number)
     taken = Counter(case.threads.samples[2].tolist())
     group_of_stack = np.full(len(stacks), -1, np.int64)
@@ -217,6 +232,23 @@ def _name_reads(
                 )
                 break
     return again
+
+
+def _keep_lasting_caches(
+    case: Case, hots: dict[int, HotLine], pieces: Int64Array, stack_of_piece: Int64Array
+) -> None:
+    """Unmark the caches that are full after a while: the time of their misses ends long before the range does."""
+    caches: dict[tuple[str, int | None], list[int]] = {}
+    for number, hot in hots.items():
+        if hot.kind is DROPPED_RESULTS:
+            caches.setdefault((hot.file, hot.origin), []).append(number)
+    for members in caches.values():
+        own = pieces[np.isin(stack_of_piece, members)]
+        start, stop = int(case.pieces.start[own].min()), int(case.pieces.stop[pieces].max())
+        third = (stop - start) // 3
+        early, late = (_time_in(case, own, first, first + third) for first in (start, stop - third))
+        if late < _LASTING * early:
+            hots.update((number, replace(hots[number], kind=None, origin=None)) for number in members)
 
 
 def _name_small_calls(

@@ -216,7 +216,8 @@ def _covers(node: ast.AST, number: int) -> bool:
 def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What a node assigns, as (target, value or annotation)."""
     if isinstance(node, ast.Assign):
-        yield from ((target, node.value) for target in node.targets)
+        for target in node.targets:
+            yield from _pairs(target, node.value)
     elif isinstance(node, ast.AnnAssign):
         yield node.target, node.annotation
     elif isinstance(node, ast.NamedExpr):
@@ -226,3 +227,16 @@ def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         for argument in arguments:
             if argument.annotation is not None:
                 yield ast.Name(argument.arg), argument.annotation
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """``a, b = 1, 2`` as two assignments."""
+    sides = target, value
+    if all(isinstance(side, (ast.Tuple, ast.List)) for side in sides):
+        inner = [side.elts for side in sides if isinstance(side, (ast.Tuple, ast.List))]
+        if len(inner[0]) == len(inner[1]) and not any(
+            isinstance(one, ast.Starred) for one in (*inner[0], *inner[1])
+        ):
+            yield from zip(*inner, strict=True)
+            return
+    yield target, value

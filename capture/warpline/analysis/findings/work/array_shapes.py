@@ -1,0 +1,249 @@
+"""Recognizes array operations that are slow because of how the array is stored: strided columns, Python objects."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import partial
+
+from warpline.analysis.findings.work.source_lines import SourceFile, SourceLine, dotted
+from warpline.analysis.findings.work.value_flow import ValueFlow
+
+_ARRAYS = re.compile(r"^(np|numpy)\.")
+_MAKES = re.compile(r"^(np|numpy)\.(array|asarray|asanyarray|empty|zeros|ones|full|fromiter|frompyfunc)$")
+_FROM_VALUES = re.compile(r"^(np|numpy)\.(array|asarray|asanyarray)$")
+_OBJECTS = {"object", "O", "object_"}
+_OBJECT_TYPES = re.compile(r"(^|\.)(Decimal|Fraction|mpf)$")
+_METHODS = frozenset(
+    ("sum", "mean", "std", "var", "min", "max", "prod", "cumsum", "cumprod", "dot", "clip", "round", "copy",
+     "reshape", "ravel", "flatten", "transpose", "take", "repeat")
+)  # fmt: skip
+_INDICES = re.compile(
+    r"^(np|numpy)\.(flatnonzero|nonzero|argwhere|isnan|isin|arg\w+|count_nonzero|shape|size|ndim|isnat)$"
+)
+_FORTRAN = re.compile(r"(^|\.)(asfortranarray|T|transpose|swapaxes|from_dict|DataFrame)$")
+_NARROW = 4
+"""Columns of 8-byte numbers from which on a column uses less than half of each cache line that it reads."""
+_DEEPEST = 3
+"""How many assignments are followed to where an array is made."""
+
+
+def object_arrays(source: SourceFile) -> tuple[int, ValueFlow] | None:
+    """The first line of a file that makes an array of Python objects, and where its values go; None for none."""
+    holds_objects = _holding_objects(source)
+    made = [
+        node.lineno
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and _makes_objects(node, holds_objects)
+    ]
+    if not made:
+        return None
+    starts = partial(_makes_objects, holds_objects=holds_objects)
+    return min(made), ValueFlow(starts, _operands, frees=True).follow(source)
+
+
+def _makes_objects(node: ast.expr, holds_objects: frozenset[str]) -> bool:
+    """``np.array(rows, dtype=object)``, ``x.astype(object)``, or ``np.array`` of a list with ``None`` or decimals."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = dotted(node.func)
+    types = [word.value for word in node.keywords if word.arg == "dtype"]
+    if name.endswith(".astype"):
+        return any(map(_is_object_type, (*node.args[:1], *types)))
+    if not _MAKES.search(name):
+        return False
+    if types or len(node.args) > 1:
+        return any(map(_is_object_type, types or node.args[1:2]))
+    return bool(_FROM_VALUES.search(name)) and bool(node.args) and _has_objects(node.args[0], holds_objects)
+
+
+def _is_object_type(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Constant) and node.value in _OBJECTS) or dotted(node).rpartition(".")[
+        2
+    ] in _OBJECTS
+
+
+def _has_objects(value: ast.expr, holds_objects: frozenset[str]) -> bool:
+    """Whether a list has items that NumPy keeps as objects."""
+    if isinstance(value, ast.Call):
+        return dotted(value.func).rpartition(".")[2] in holds_objects
+    if isinstance(value, (ast.Name, ast.Attribute)):
+        return dotted(value) in holds_objects
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return any(map(_is_object, value.elts))
+    return isinstance(value, (ast.ListComp, ast.GeneratorExp)) and _is_object(value.elt)
+
+
+def _is_object(item: ast.expr) -> bool:
+    if isinstance(item, ast.IfExp):
+        return _is_object(item.body) or _is_object(item.orelse)
+    if isinstance(item, ast.Call):
+        return bool(_OBJECT_TYPES.search(dotted(item.func)))
+    return isinstance(item, ast.Constant) and item.value is None
+
+
+def _holding_objects(source: SourceFile) -> frozenset[str]:
+    """The names of lists, and of functions that make them, with ``None`` or decimals among their items."""
+    names: set[str] = set()
+    for function in (
+        source.tree,
+        *(node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)),
+    ):
+        own = {
+            dotted(node.func.value)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "append"
+            and any(map(_is_object, node.args))
+        }
+        own |= {
+            name
+            for name, values in source.assignments(function).items()
+            if name
+            and any(not isinstance(value, ast.Call) and _has_objects(value, frozenset()) for value in values)
+        }
+        if isinstance(function, ast.FunctionDef):
+            yields = any(
+                isinstance(node, ast.Yield) and node.value is not None and _is_object(node.value)
+                for node in ast.walk(function)
+            )
+            results = [
+                node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value
+            ]
+            if yields or any(_has_objects(value, frozenset(own)) for value in results):
+                names.add(function.name)
+        names |= own - {""}
+    return frozenset(names)
+
+
+def _operands(value: ast.expr) -> list[ast.expr]:
+    """The operands whose objects are in the result of an operation."""
+    if isinstance(value, ast.BinOp):
+        return [value.left, value.right]
+    if isinstance(value, (ast.UnaryOp, ast.Starred)):
+        return [value.operand if isinstance(value, ast.UnaryOp) else value.value]
+    if isinstance(value, ast.Subscript):
+        return [value.value]
+    if isinstance(value, ast.Call):
+        name = dotted(value.func)
+        if _ARRAYS.match(name):
+            has_type = any(word.arg == "dtype" for word in value.keywords)
+            return [] if has_type or _INDICES.match(name) else list(value.args)
+        if isinstance(value.func, ast.Attribute) and value.func.attr in _METHODS:
+            return [value.func.value]
+    return []
+
+
+def computes_with(line: SourceLine, flow: ValueFlow) -> bool:
+    """Whether a line computes with whole arrays that a flow has found."""
+    scope = line.function.name if line.function is not None else ""
+    statement = line.statement
+    # Replacing such an array frees its objects one by one.
+    if isinstance(statement, ast.Assign) and flow.frees and flow.holds(scope, statement.value):
+        return True
+    return any(
+        isinstance(node, (ast.BinOp, ast.Call, ast.Compare))
+        and any(flow.holds(scope, operand) for operand in _computed(node))
+        for node in line.nodes
+    )
+
+
+def _computed(node: ast.BinOp | ast.Call | ast.Compare) -> list[ast.expr]:
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    name = dotted(node.func)
+    if isinstance(node.func, ast.Attribute) and not _ARRAYS.match(name):
+        return [node.func.value]
+    return list(node.args) if _ARRAYS.match(name) else []
+
+
+def column_views(source: SourceFile) -> tuple[int | None, ValueFlow] | None:
+    """The line that makes the first array whose columns a file reads one by one, where known, and where these go.
+
+    A column ``table[:, j]`` of a row-major array uses one value of each row, and so a cache line for each value.
+    """
+    views = [node for node in ast.walk(source.tree) if _is_column(source, node)]
+    if not views or not _imports_numpy(source):
+        return None
+    made = [
+        line for view in views if isinstance(view, ast.Subscript) and (line := _made_at(source, view.value))
+    ]
+    return (made[0] if made else None), ValueFlow(partial(_is_column, source), lambda _value: []).follow(
+        source
+    )
+
+
+def _is_column(source: SourceFile, node: ast.AST) -> bool:
+    """``table[:, j]`` with a variable index, of an array that is not known to be stored by columns."""
+    if not (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.slice, ast.Tuple)
+    ):
+        return False
+    *before, last = node.slice.elts
+    is_whole = [
+        isinstance(item, ast.Slice) and item.lower is item.upper is item.step is None for item in before
+    ]
+    if not before or not all(is_whole) or not isinstance(last, (ast.Name, ast.BinOp, ast.Attribute)):
+        return False
+    if isinstance(node.value, ast.Attribute) and node.value.attr in ("loc", "iloc"):
+        return False
+    values = _values_of(source, node.value)
+    return not any(_is_by_columns(value) or _is_narrow(source, value) for value in values)
+
+
+def _is_narrow(source: SourceFile, value: ast.expr) -> bool:
+    """Whether an array is made with so few columns that a cache line holds several rows."""
+    if not isinstance(value, ast.Call) or not value.args or not isinstance(value.args[0], ast.Tuple):
+        return False
+    last = value.args[0].elts[-1]
+    widths = [last, *_values_of(source, last)]
+    return any(
+        isinstance(one, ast.Constant) and isinstance(one.value, int) and one.value < _NARROW for one in widths
+    )
+
+
+def _is_by_columns(value: ast.expr) -> bool:
+    if isinstance(value, ast.Attribute) and value.attr == "T":
+        return True
+    return isinstance(value, ast.Call) and (
+        bool(_FORTRAN.search(dotted(value.func)))
+        or any(
+            word.arg == "order" and isinstance(word.value, ast.Constant) and word.value.value == "F"
+            for word in value.keywords
+        )
+    )
+
+
+def _values_of(source: SourceFile, value: ast.expr, depth: int = 0) -> list[ast.expr]:
+    """What is assigned to a name or attribute anywhere in the file, also by way of other names."""
+    values = []
+    for assigned in source.assignments(source.tree).get(dotted(value), []) if dotted(value) else []:
+        values.append(assigned)
+        if isinstance(assigned, (ast.Name, ast.Attribute)) and depth < _DEEPEST:
+            values += _values_of(source, assigned, depth + 1)
+        if isinstance(assigned, ast.Tuple):
+            values += assigned.elts
+    return values
+
+
+def _made_at(source: SourceFile, value: ast.expr) -> int | None:
+    made = [one.lineno for one in _values_of(source, value) if isinstance(one, ast.Call) and _is_made(one)]
+    return made[0] if made else None
+
+
+def _is_made(call: ast.Call) -> bool:
+    return bool(_ARRAYS.match(dotted(call.func)))
+
+
+def _imports_numpy(source: SourceFile) -> bool:
+    return any(
+        alias.name.partition(".")[0] == "numpy"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    )

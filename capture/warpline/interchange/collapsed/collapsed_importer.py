@@ -36,6 +36,9 @@ _THREAD = re.compile(
     r"(?:thread|Thread) \(?(0x[0-9A-Fa-f]+|\d+)\)?.*|.* \((0x[0-9A-Fa-f]+|tid: ?\d+)\)|\[?tid[ =]\d+\]?"
 )
 _LOOKED_AT = 1 << 14
+_COMMENTS = ("#", "//")
+_ENOUGH = 4
+"""Stacks beside which a single other line is no reason to refuse a short file."""
 _FRAMES_AT_ONCE = 1 << 19
 _Row = tuple[int | str, str]
 """A process and a thread."""
@@ -53,17 +56,17 @@ class CollapsedImporter:
         """See `Importer.recognise`."""
         del path
         text = _decoded(head[:_LOOKED_AT])
-        if "\x00" in text or text.lstrip()[:1] in ("{", "[", "<", "#"):
+        if "\x00" in text or text.lstrip()[:1] in ("{", "[", "<"):
             return NO
         lines = text.splitlines()
         if len(head) > _LOOKED_AT:
             lines = lines[:-1]
-        lines = [line for line in lines if line.strip()]
+        lines = [line for line in lines if line.strip() and not line.startswith(_COMMENTS)]
         fitting = [line for line in lines if _LINE.fullmatch(line)]
         stacked = sum(";" in line for line in fitting)
-        return (
-            LIKELY if stacked and len(fitting) * 10 >= len(lines) * 9 and stacked * 2 >= len(fitting) else NO
-        )
+        unusable = len(lines) - len(fitting)
+        is_rare = unusable <= max(len(fitting) >= _ENOUGH, len(lines) // 10)
+        return LIKELY if stacked and is_rare and stacked * 2 >= len(fitting) else NO
 
     def convert(
         self,
@@ -83,7 +86,7 @@ class CollapsedImporter:
                 check_cancelled(cancelled)
             match = _LINE.fullmatch(raw)
             if match is None:
-                unusable += bool(raw.strip())
+                unusable += bool(raw.strip()) and not raw.startswith(_COMMENTS)
                 continue
             samples.add(match["stack"].split(";"), float(match["count"]))
         for (process, thread), (stacks, names, weights) in samples.by_row():

@@ -6,7 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.interchange.import_tools import attributes, count, e, imported, rows, text_file, trace_file
+from tests.unit.interchange.import_tools import (
+    attributes,
+    count,
+    e,
+    imported,
+    rows,
+    skipped,
+    text_file,
+    trace_file,
+)
 from tests.unit.interchange.profiles import profile_seeds as seeds
 from tests.unit.interchange.profiles.stack_tools import stacks, weights
 
@@ -65,6 +74,13 @@ def test_a_flame_graph_adds_up_the_weights_of_samples(tmp_path: Path) -> None:
     counted = stack_flame(View(opened(tmp_path, seeds.collapsed_stacks(), "collapsed")), "samples")
     assert isinstance(counted, Flame)
     assert (counted.unit, int(counted.total)) == ("samples", 28)
+
+
+def test_collapsed_stacks_may_have_comments_and_a_damaged_line(tmp_path: Path) -> None:
+    text = b"# written by hand\n// twice\na;b;c 1\na;b;c 1\na;b;d 4\na;b 5\ninvalid line\n"
+    capture = opened(tmp_path, text, "collapsed")
+    assert sorted(weights(capture)) == [1, 1, 4, 5]
+    assert skipped(capture) == {"lines": 1}
 
 
 def test_collapsed_stacks_stand_side_by_side_on_the_row_they_name(tmp_path: Path) -> None:

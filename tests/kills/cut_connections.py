@@ -57,7 +57,7 @@ def _one(far: tuple[str, ...], output: Path, chance: random.Random) -> tuple[int
     """Record once; the number of cuts, and what was wrong."""
     trace = ("--no-check", "--trace", "cpu,osrt")
     words = warpline("record", *far, *trace, "-o", str(output), "--", "python3", "-c", _PROGRAM)
-    printed, cuts = b"", 0
+    printed, cuts, misses = b"", 0, 0
     while True:
         with subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -70,7 +70,10 @@ def _one(far: tuple[str, ...], output: Path, chance: random.Random) -> tuple[int
         if child.returncode != 125:
             break
         if b"no recording of this computer" in errors:
-            return cuts, ""  # cut before the program was started
+            # Cut before the program was started, or while the other end was about to start it.
+            misses += 1
+            if misses == 4:
+                return cuts, ""
         if b"--resume" in errors:
             words = warpline("record", *far, "--resume", "--no-check")
     lines = printed.decode().split()

@@ -7,7 +7,7 @@ since a given time are read, and the last one of each lane where records last. A
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -188,6 +188,29 @@ class GrowingSpool:
                 more = add_strings(self._strings, chunk.payload[read:].tobytes())
                 self._strings_read[chunk.page] = read + more
         return self._strings
+
+
+def earliest_start(spools: Sequence[SpoolFile], places: Mapping[int, tuple[int, int]], since_ns: int) -> int:
+    """The earliest start of what ended at ``since_ns`` or later; ``since_ns`` where nothing began before it.
+
+    ``places`` are the offsets of start and end in records of each type (u64, CLOCK_MONOTONIC ns).
+    """
+    earliest = since_ns
+    for spool in spools:
+        for chunk in spool.chunks:
+            first, last = places.get(chunk.record_type, (0, 0))
+            size = chunk.record_bytes
+            count = len(chunk.payload) // size if size >= max(first, last) + 8 else 0
+            if first == last or not count:
+                continue
+            rows = chunk.payload[: count * size].reshape(count, size)
+            start, stop = (
+                np.ascontiguousarray(rows[:, place : place + 8]).view("<u8").reshape(-1)
+                for place in (first, last)
+            )
+            start = start[(stop >= since_ns) & (start > 0)]
+            earliest = min(earliest, int(start.min()) if len(start) else earliest)
+    return earliest
 
 
 class GrowingSpools:

@@ -13,11 +13,16 @@ from pathlib import Path
 from warpline.model.errors import RecordingError
 from warpline.model.progress import IsCancelled
 from warpline.recording.finalise import finalise
-from warpline.recording.live.reading import LOOK_BACK_NS, GrowingSpools
+from warpline.recording.live.reading import LOOK_BACK_NS, GrowingSpools, earliest_start
 from warpline.recording.live.settled import lateness_ns
 from warpline.recording.live.snapshots import LiveSnapshot, since_start
 from warpline.recording.session import load_session
-from warpline.recording.sources.registry import lasting_types, passing_types, recording_sources
+from warpline.recording.sources.registry import (
+    lasting_types,
+    passing_places,
+    passing_types,
+    recording_sources,
+)
 from warpline.recording.spool.schedule import last_time
 from warpline.storage import Capture, open_capture
 
@@ -30,8 +35,17 @@ _REPAIRED_AFTER_NS = 20_000_000_000
 """Time between two ticks that look far back."""
 _REPAIRED_EVENTS = 400_000
 """How many events such a tick may have, about."""
+_SHORT_NS = 25_000_000
+"""What begins so shortly before a tick is not worth reading again for: most of it was seen while it was open."""
+_COMPLETED_EVENTS = 100_000
+"""How many more events a tick may have, about, so that others are complete."""
 _COMPARED = 16
 """Ticks whose lateness counts."""
+
+
+def _affordable_ns(tick: LiveSnapshot, events: int) -> int:
+    """The time in which about so many events happen, going by a tick; at most what can be read again."""
+    return min(LOOK_BACK_NS, events * (tick.head_ns - tick.kept_ns) // max(tick.events, 1))
 
 
 class Ticker:
@@ -68,9 +82,14 @@ class Ticker:
             since = start + before.settled_ns
             if self._has_missed and now - self._repaired_ns > _REPAIRED_AFTER_NS:
                 self._has_missed, self._repaired_ns = False, now
-                affordable = _REPAIRED_EVENTS * (before.head_ns - before.kept_ns) // max(before.events, 1)
-                since = max(start, since - min(LOOK_BACK_NS, affordable))
+                since = max(start, since - _affordable_ns(before, _REPAIRED_EVENTS))
         spools = self._spools.read(since)
+        if before is not None:
+            # Records that are written when something ends: it would begin at the border otherwise.
+            earliest = earliest_start(spools[0], passing_places(), since)
+            if earliest < since - _SHORT_NS:
+                since = max(start, earliest, since - _affordable_ns(before, _COMPLETED_EVENTS))
+                spools = self._spools.read(since)
         if session.is_remote:
             timed = dict(entry for source in recording_sources() for entry in source.timed_records)
             now = last_time(spools[0], start, timed)

@@ -104,6 +104,11 @@ def passing_types() -> frozenset[int]:
     return frozenset(timed).union(*(source.passing_in_own_clock for source in sources))
 
 
+def passing_places() -> dict[int, tuple[int, int]]:
+    """Offsets of start and end of the records that a ring may drop or cut."""
+    return {entry[0]: entry[1:] for source in recording_sources() for entry in source.passing_records}
+
+
 def lasting_types() -> dict[int, tuple[int, int, int]]:
     """Passing types of which a ring keeps the last record of each lane: offsets of its time and of the lane's key."""
     return {entry[0]: entry[1:] for source in recording_sources() for entry in source.lasting_records}

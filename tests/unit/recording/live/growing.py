@@ -12,6 +12,7 @@ from warpline.recording.live.snapshots import SnapshotMaker
 from warpline.recording.live.ticks import Ticker
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.nvtx import records as nvtx
+from warpline.recording.sources.steps import records as steps
 from warpline.recording.spool.writer import SpoolWriter
 
 MS = 1_000_000
@@ -91,6 +92,14 @@ class Growing:
         mark = np.zeros(1, nvtx.nvtx_range_attributes)
         mark["name"], mark["time_ns"] = self._writer.string(name), START + time_ns
         self._writer.append(nvtx.NVTX_MARK, mark)
+
+    def forward(self, start_ns: int, stop_ns: int) -> None:
+        """Add a forward pass, which is recorded when it has ended."""
+        self.head_ns = max(self.head_ns, START + stop_ns)
+        record = np.zeros(1, steps.framework_range)
+        record["start_ns"], record["end_ns"] = START + start_ns, START + stop_ns
+        record["kind"] = steps.RangeKind.FORWARD
+        self._writer.append(steps.FRAMEWORK_RANGE, record)
 
     def _put(self, name: str, time_ns: int, thread: int, level: int) -> None:
         self.head_ns = max(self.head_ns, START + time_ns)

@@ -122,6 +122,22 @@ def test_a_range_that_is_open_for_many_ticks_is_one_event(tmp_path: Path) -> Non
     ticks.close()
 
 
+def test_what_is_recorded_at_its_end_begins_where_it_began(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    ticks, growing = Ticks(recording, tmp_path), GrowingCapture()
+    for number in range(1, 7):
+        recording.add("x", number * 500, number * 500 + 400)
+        if number == 5:
+            recording.forward(900 * MS, 2_800 * MS)
+        tick = ticks.tick(anew=False)
+        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+    phases = [event for event in events(joined, 0, 1 << 60) if event[0].endswith("phases")]
+    assert [(start, stop) for _track, _depth, _name, start, stop, _flags in phases] == [
+        (900 * MS, 2_800 * MS)
+    ]
+    ticks.close()
+
+
 def test_what_comes_seconds_late_is_spliced_in(tmp_path: Path) -> None:
     recording = Growing(tmp_path)
     ticks, growing = Ticks(recording, tmp_path), GrowingCapture()

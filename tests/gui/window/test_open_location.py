@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QDialogButtonBox, QLineEdit
+from PySide6.QtWidgets import QDialogButtonBox, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 from tests.unit.recording.remote.conftest import NoServer, ssh_server
 
@@ -100,7 +100,7 @@ def test_a_question_about_a_key_is_shown_as_it_is_and_no_is_the_default(qtbot: Q
     qtbot.addWidget(dialog)
     assert dialog.question.text() == KEY_QUESTION.strip()
     assert dialog.answer.isHidden()
-    default = next(button for button in dialog.buttons.buttons() if button.isDefault())
+    default = next(button for button in dialog.buttons.findChildren(QPushButton) if button.isDefault())
     assert dialog.buttons.buttonRole(default) is QDialogButtonBox.ButtonRole.RejectRole
     assert dialog.text == "yes"
 

@@ -56,7 +56,7 @@ class RangeChoice(QWidget):
             text_px = field.fontMetrics().horizontalAdvance(field.text()) + 24
             field.setFixedWidth(max(_FIELD_PX, text_px))
             field.setAccessibleName(name)
-            field.setToolTip(tr("A ruler time with its unit: 1.5 s, 20 ms, 300 µs"))
+            field.setToolTip(tr("A time on the ruler, with its unit: 1.5 s, 20 ms, 300 µs"))
             # Typing a time chooses this option.
             field.textEdited.connect(lambda _text: self.from_to.setChecked(True))
             field.textEdited.connect(lambda _text: self.changed.emit())

@@ -31,7 +31,7 @@ def elide_apart(texts: Sequence[str], fit: Fit) -> list[str]:
 
 
 def _from_difference(texts: Sequence[str], places: Sequence[int], fit: Fit) -> dict[int, str]:
-    """Texts with a common prefix, from the word in which they begin to differ."""
+    """The texts without their common prefix; each starts with the first word that differs."""
     letters = zip(*(texts[place] for place in places), strict=False)
     shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
     prefix = texts[places[0]][: shared + 1]

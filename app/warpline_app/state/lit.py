@@ -1,4 +1,4 @@
-"""Highlighted evidence of a finding: its instances, events and chain in the timeline."""
+"""The highlighted evidence of a finding: its occurrences, their events, and the chain that links them."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class TimelineState(EvidenceState):
         self._hover = self._gap = self._lit = None
 
     def shift(self, by_ns: int) -> None:
-        """Move everything that has a time: the capture's times count from another moment now."""
+        """Shift all stored times by ``by_ns``, after the capture's time origin moved."""
         self._span = (self._span[0] + by_ns, self._span[1] + by_ns)
         if self._activity is not None:
             self._activity = (self._activity[0] + by_ns, self._activity[1] + by_ns)

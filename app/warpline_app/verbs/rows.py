@@ -206,7 +206,7 @@ ROW_COMMANDS: tuple[WindowCommand, ...] = (
         _select,
         ("Shift+Return",),
         group="filter",
-        hint="Panels count only this row and the rows below it; run again for everything",
+        hint="Panels count only this row and the rows below it; run it again to count everything",
     ),
     _row_command("row.only", "Show only this row", _only, group="filter"),
     _row_command(

@@ -114,7 +114,7 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
         _frame_selection,
         ("F",),
         group="zoom",
-        hint="Zoom to the selected event or range; again for everything",
+        hint="Zoom to the selected event or range; press again to see everything",
     ),
     timeline_command(
         "view.fit",

@@ -47,7 +47,7 @@ class TopCommand:
             type=time_ns,
             default=2_000_000_000,
             metavar="T",
-            help=tr("look again after T (default: 2s); without a terminal it looks once"),
+            help=tr("time between two updates (default: 2s); without a terminal, print one and exit"),
         )
 
     def run(self, args: argparse.Namespace) -> int:

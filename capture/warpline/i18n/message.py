@@ -59,7 +59,7 @@ def joined(separator: str, parts: Iterable[str]) -> str:
 
 
 def is_joined(template: str) -> bool:
-    """Whether a template is one that `joined` makes: nothing but numbered fields and what stands between them."""
+    """Whether `joined` made this template: numbered fields with separators and no other text."""
     return _JOINED.fullmatch(template) is not None
 
 

@@ -1,4 +1,7 @@
-"""Columns as tables of pandas, Arrow and Polars, where installed: texts stay codes, missing values missing."""
+"""Converts columns to tables of pandas, Arrow and Polars, where installed.
+
+Texts stay dictionary-coded; missing values stay missing.
+"""
 
 from __future__ import annotations
 

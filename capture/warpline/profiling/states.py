@@ -173,7 +173,7 @@ def _of_callable(scheduler: Callable[[int], Any]) -> Schedule:
 
 
 def _state(answer: object) -> ProfilerState:
-    """The state for a state of ours or of another profiler, by its name or its number."""
+    """Convert a state of this or another profiler to `ProfilerState`, by its name or its number."""
     name = getattr(answer, "name", None)
     if isinstance(name, str):
         state = _TORCH_NAMES.get(name)

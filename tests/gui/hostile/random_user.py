@@ -30,6 +30,7 @@ from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job, wait_for_jobs
 from warpline_app.open.document import Document
 from warpline_app.open.opening import OpenProblem
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.floating import FloatingPanel
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.window.main_window import MainWindow
@@ -187,7 +188,25 @@ class RandomUser:
             )
 
         if not until(is_settled):
-            raise TimeoutError("the window is still at work")
+            raise TimeoutError(f"the window is still at work: {self._at_work()}")
+
+    def _at_work(self) -> str:
+        """What of the tab in front has not settled."""
+        page = self.window.tabs.timeline_page
+        if isinstance(page, ComparisonPage) or page is None:
+            return "the comparison"
+        view = page.view
+        parts = {
+            "canvas": not view.canvas.is_settled,
+            "work": view.work.is_busy,
+            "search": view.search.is_running,
+            "indexing": bool(view.scene.indexing),
+            "path": view.path.is_busy,
+        }
+        for panel in page.window().findChildren(Panel):
+            if panel.isVisible() and not panel.is_settled:
+                parts[f"{type(panel).__name__} ({'busy' if panel.is_busy else 'stale'})"] = True
+        return ", ".join(name for name, is_so in parts.items() if is_so) or "a panel that is not there"
 
     def move_about(self, steps: int) -> None:
         """Keys, wheel, clicks, drags over the timeline in front."""

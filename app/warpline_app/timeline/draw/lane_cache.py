@@ -143,7 +143,7 @@ def _dimmed_rows(colors: EventColors, emphasis: Emphasis, rows: Int64Array) -> n
 
 @dataclass(frozen=True)
 class _Cached:
-    """Lines of ``wide``, a view with spare columns on both sides, and the view they were made for."""
+    """Lines drawn for ``view``, extended to ``wide``: the same view with spare columns on both sides."""
 
     key: tuple[object, ...]
     view: TimeScale

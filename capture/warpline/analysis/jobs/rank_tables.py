@@ -1,4 +1,4 @@
-"""The tables of one rank that jobs are made from."""
+"""The tables of one rank from which the report of a job is computed."""
 
 from __future__ import annotations
 

@@ -9,14 +9,9 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.nesting import enclosing_rows
 from warpline.analysis.framework.selection import Selection, View
-from warpline.analysis.structure.launches import Launches, calls_of_rows, threads_of_tracks
+from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
 
 Int64Array = npt.NDArray[np.int64]
-
-
-def enclosing_of_launches(view: View, launches: Launches, kinds: Sequence[str]) -> Int64Array:
-    """Row of the innermost event of these kinds around each launching call on its thread, −1 for none."""
-    return enclosing_of_calls(view, launches.thread, launches.call_start, kinds)
 
 
 def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds: Sequence[str]) -> Int64Array:

@@ -120,7 +120,7 @@ class ProfileSamples:
         return threads
 
     def add_to(self, sink: EventSink) -> None:
-        """Adds a row for each thread, and says what is left out."""
+        """Add a row for each thread, and report what was left out."""
         for thread, parts in self._rows.items():
             stacks, names, values = np.concatenate(parts, axis=1)
             lengths = steps_of(values, self._unit)

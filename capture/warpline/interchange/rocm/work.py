@@ -51,7 +51,7 @@ class RocmWork:
         self, pids: Numbers, tids: Numbers, start: Numbers, stop: Numbers, names: Sequence[Any],
         keys: Numbers, categories: Sequence[str], payloads: Sequence[Any],
     ) -> None:  # fmt: skip
-        """Calls and markers of threads. ``keys`` are what GPU work names its call by."""
+        """Add calls and markers of threads. ``keys`` identify the calls: GPU work refers to its call by key."""
         categories = [category or "" for category in categories]
         is_marker = np.array([_MARKER.search(category) is not None for category in categories], bool)
         threads = [

@@ -99,7 +99,7 @@ class Piece:
 
 
 def add_metadata(known: dict[Metadata, int], more: Iterable[tuple[Metadata, int]]) -> None:
-    """Add metadata events to the known ones. Some traces repeat theirs for every event."""
+    """Add metadata events to the known ones. Some traces repeat their metadata for every event."""
     for event, count in more:
         known[event] = known.pop(event, 0) + count
 

@@ -138,7 +138,7 @@ class Buffered:
         self._count = 0
 
     def put(self, at: int, values: Array) -> None:
-        """Values from index ``at`` on, which must not change any more."""
+        """Write values from index ``at`` on. They are kept until the next flush: the caller must not change them."""
         if at != self._at + self._count or self._count + len(values) > _BUFFER_EVENTS:
             self.flush()
             self._at = at

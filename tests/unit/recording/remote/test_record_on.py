@@ -134,7 +134,7 @@ def test_the_recording_is_controlled_from_here_and_an_interrupt_is_for_the_progr
     ("options", "text"),
     [
         (("--on=-oProxyCommand=touch here",), "not a host"),
-        (("--via", "false"), "no shell answers"),
+        (("--via", "false"), "the shell does not answer"),
         (("--via", "/no/such/command"), "no such command"),
         (("--via", "sh -c"), "a shell without a program"),
         (("--via", "bash -lc"), "a shell without a program"),

@@ -355,7 +355,7 @@ class Connection:
         if status == 255 and not self.place.via:
             return tr("ssh could not connect to {host}", host=self.place.title)
         return tr(
-            "{host}: no shell answers (status {status}) {said}",
+            "{host}: the shell does not answer (status {status}) {said}",
             host=self.place.title,
             status=status,
             said=text,

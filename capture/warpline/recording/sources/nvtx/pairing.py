@@ -213,7 +213,7 @@ def _lanes(code: Integers) -> Iterator[Int64Array]:
 
 
 def _lane_codes(table: PushPopRecords) -> Integers:
-    """A number for each (thread, domain, level): uint16 if it fits, which is sorted by counting."""
+    """A number for each (thread, domain, level): uint16 if they fit, because numpy sorts those fastest."""
     if not len(table.serial):
         return np.empty(0, np.uint16)
     domains, levels = int(table.domain.max()) + 1, int(table.level.max()) + 1

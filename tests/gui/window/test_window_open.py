@@ -14,6 +14,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHelpEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QToolTip
 from pytestqt.qtbot import QtBot
 
+from warpline_app.dialogs.palette import CommandPalette
 from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow, open_windows
@@ -344,3 +345,20 @@ def test_an_uncaught_exception_is_shown_in_the_window(
     (bar,) = window.message_bars.bars
     assert "a defect in Warpline" in bar.text
     assert "the flux is out of phase" in bar.text
+
+
+def test_a_capture_that_opens_leaves_the_keyboard_to_the_palette(
+    qtbot: QtBot, window: MainWindow, sample: Path
+) -> None:
+    """What is typed meanwhile chooses a command, and does not act on the timeline."""
+    qtbot.waitUntil(window.isActiveWindow, timeout=60_000)
+    window.workspace.open_file(sample)
+    window.show_palette()
+    palette = window.findChild(CommandPalette)
+    assert palette is not None
+    qtbot.waitUntil(palette.input.hasFocus, timeout=60_000)
+    qtbot.waitUntil(lambda: window.workspace.current is not None, timeout=60_000)
+    assert palette.isVisible()
+    assert palette.input.hasFocus()
+    qtbot.keyClick(palette.input, Qt.Key.Key_Escape)
+    assert not palette.isVisible()

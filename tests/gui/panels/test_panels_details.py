@@ -14,6 +14,7 @@ from tests.gui.sample import GEMM, MS
 
 from warpline.model.sizes import format_bytes
 from warpline.storage import Capture, CaptureBuilder, open_capture
+from warpline_app.open.background import wait_for_jobs
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.window.main_window import MainWindow
@@ -164,3 +165,18 @@ def test_the_details_follow_another_origin(
     qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row >= 0, timeout=20_000)
     assert panel.facts is not None
     assert panel.facts.sections[0].facts[0].value.startswith("1")
+
+
+def test_a_question_that_others_cancelled_is_asked_again(
+    qtbot: QtBot, open_page: OpenPage, window: MainWindow, sample: Path
+) -> None:
+    page = open_page(sample)
+    window.panels.show_panel("details")
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    qtbot.waitUntil(lambda: panel.is_settled, timeout=20_000)
+    page.document.state.select_range(MS, 3 * MS)
+    panel.refresh()
+    assert panel.is_busy
+    wait_for_jobs()  # cancels them all
+    qtbot.waitUntil(lambda: panel.is_settled, timeout=20_000)

@@ -309,8 +309,15 @@ class DetailsPanel(Panel):
                 self._job, self._answer = None, (question, answer)
                 self.mark_stale()
 
+        def ask_again() -> None:
+            # Cancelled by `wait_for_jobs`, not by this panel.
+            if self._job is job:
+                self._job = None
+                self.mark_stale()
+
         job.succeeded.connect(show)
         job.failed.connect(show)
+        job.cancelled.connect(ask_again)
         job.launch()
         return None
 

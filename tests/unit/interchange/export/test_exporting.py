@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 from tests.unit.interchange.export.export_tools import GENERIC, NSYS, TORCH, written
 
 from warpline.cli import main
+from warpline.extras import install_command
 from warpline.interchange.export.exporter import Exporter
 from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.output_files import writing
@@ -136,7 +138,7 @@ def test_an_exporter_without_its_packages_says_what_to_install(
     monkeypatch.setattr("warpline.plugins.entry_points", lambda _group: (Point(),))
     exporters.cache_clear()
     try:
-        with pytest.raises(ExportError, match=r"PySide6.*warpline\[gui\]"):
+        with pytest.raises(ExportError, match="PySide6.*" + re.escape(install_command("gui"))):
             export_capture(made, tmp_path / "out.png")
     finally:
         exporters.cache_clear()

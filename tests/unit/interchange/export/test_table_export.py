@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from tests.unit.interchange.export.export_tools import written
 
+from warpline.extras import install_command
 from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection
 from warpline.model import ExportError
@@ -93,6 +95,6 @@ def test_without_pyarrow_the_message_says_what_to_install(
     made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(ExportError, match=r"warpline\[parquet\]"):
+    with pytest.raises(ExportError, match=re.escape(install_command("parquet"))):
         written(made, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []

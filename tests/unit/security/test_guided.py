@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from functools import partial
@@ -24,7 +25,9 @@ KEPT = sorted(path for name in TARGETS for path in CORPUS.glob(f"{name}/*"))
 @pytest.mark.parametrize("name", TARGETS)
 def test_inputs_nobody_has_seen_end_well(name: str) -> None:
     _room, target = TARGETS[name]
-    first = random.SystemRandom().randrange(10**9)
+    # `ci` tries the same inputs every time (tests/conftest.py): a red run is to tell of the commit it ran on.
+    is_ci = os.environ.get("HYPOTHESIS_PROFILE") == "ci"
+    first = 0 if is_ci else random.SystemRandom().randrange(10**9)
     target.preload()
     seeds = target.seeds(None)
     inputs = [*seeds[:3], *(blind(target, seeds, number) for number in range(first, first + COUNT))]

@@ -114,7 +114,9 @@ class _Reader:
         self._sink = sink
         self._texts: dict[Any, str] = {}
         if "STRING_IDS" in database.tables:
-            self._texts = dict(database.rows("SELECT id, CAST(value AS TEXT) FROM STRING_IDS"))
+            self._texts = dict(
+                database.rows("SELECT id, CAST(value AS TEXT) FROM STRING_IDS WHERE value NOTNULL")
+            )
         self._stacks: dict[Any, int] = {}
         self._groups: dict[Any, int] = {}
         names = dict(database.rows("SELECT id, name FROM NPU_INFO")) if database.count("NPU_INFO") else {}

@@ -23,7 +23,7 @@ class Does:
     """What a thread does for ``length`` ns: it runs, or waits (``wait``) until thread number ``by`` acts.
 
     ``frames`` is its stack, leaf first; ``lock`` the address of what it waits for; ``ready``: it has no core;
-    ``result`` is what its call returned.
+    ``result`` is what its call, to ``function`` on ``object``, returned.
     """
 
     length: int
@@ -33,6 +33,8 @@ class Does:
     lock: int = 0
     ready: bool = False
     result: int | None = None
+    function: str = "wait"
+    object: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,11 @@ def scene(
                 )  # fmt: skip
                 ender = np.ma.MaskedArray([0 if does.by is None else tids[does.by]], [does.by is None])
                 builder.add_events(
-                    calls, "osrt", [now], [does.length], [builder.string("wait")],
+                    calls, "osrt", [now], [does.length], [builder.string(does.function)],
                     attributes={
                         "wait": wait, "ended_by": ender,
                         "address": np.ma.MaskedArray(np.array([does.lock], np.uint64), [not does.lock]),
-                        **given, **_result(does),
+                        **given, **_result(builder, does),
                     },
                 )  # fmt: skip
             now += does.length
@@ -107,12 +109,14 @@ def scene(
     return open_capture(path)
 
 
-def _result(does: Does) -> dict[str, np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int64]]]:
+def _result(
+    builder: CaptureBuilder, does: Does
+) -> dict[str, np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int64]]]:
     if does.result is None:
         return {}
     return {
         "return_value": np.ma.MaskedArray(np.array([does.result], np.int64), [False]),
-        "object": np.ma.MaskedArray(np.array([0], np.int64), [True]),
+        "object": np.ma.MaskedArray(np.array([builder.string(does.object)], np.int64), [not does.object]),
     }
 
 

@@ -205,6 +205,29 @@ def test_reads_that_end_by_a_timeout_after_all_data_has_come_are_named(
         assert found["reads_until_timeout"].gain_ns == pytest.approx(800 * MS, rel=0.05)
 
 
+def test_workers_that_read_until_a_timeout_beside_each_other_are_one_finding(tmp_path: Path) -> None:
+    query = ("query (/src/link.py:53)",)
+
+    def asks(number: int) -> tuple[Does, ...]:
+        socket = f"socket:[{number}]"
+        return (
+            Does(MS, WaitKind.POLL, None, query, result=20, function="send", object=socket),
+            Does(MS, WaitKind.POLL, None, query, result=300, function="recv", object=socket),
+            Does(100 * MS, WaitKind.POLL, None, query, result=0, function="poll", object=socket),
+        ) * 8  # fmt: skip
+
+    length = sum(does.length for does in asks(1))
+    joins = [
+        (f"Thread.join ({PYTHON}/threading.py:1119)", f"main (/src/link.py:{line})") for line in (90, 91)
+    ]
+    main = Acts((Does(length, WaitKind.CONDITION, 1, joins[0]), Does(5 * MS, WaitKind.CONDITION, 2, joins[1]),
+                 Does(MS, frames=joins[0][1:])))  # fmt: skip
+    threads = [main, Acts(asks(1)), Acts((*asks(2), Does(5 * MS)))]
+    found = findings_in(tmp_path / "run.h5", threads)["reads_until_timeout"]
+    assert (found.severity, found.where.line) == ("critical", 53)
+    assert found.gain_ns == pytest.approx(800 * MS, rel=0.05)  # not only what the path goes through
+
+
 def test_sends_without_a_stack_are_found_from_where_the_answer_is_read(tmp_path: Path) -> None:
     program = tmp_path / "client.py"
     program.write_text(

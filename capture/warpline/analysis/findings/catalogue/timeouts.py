@@ -28,6 +28,7 @@ from warpline.analysis.findings.segments import one_of
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.calls import (
     LibraryCalls,
+    call_place,
     named,
     pieces_during,
     read_calls,
@@ -48,11 +49,10 @@ _FEWEST = 5
 
 
 def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
-    """Find answers that are read until a timeout, although everything has come, grouped by thread."""
+    """Find answers that are read until a timeout, although everything has come, grouped by line."""
     calls = case.once(read_calls)
     known = calls.take(named(case, calls, (*_POLLS, *_SENDS, *_RECEIVES)) & (calls.object >= 0))
-    for thread in np.unique(known.thread).tolist():
-        vain = _vain_reads(case, known.of_thread(thread))
+    for vain in _by_line(case, _vain_reads(case, known)):
         if len(vain) < _FEWEST:
             continue
         pieces = pieces_during(case, vain)
@@ -60,6 +60,8 @@ def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
         if not len(pieces):
             continue
         where, time_ns = usual_call_place(case, vain), int(case.pieces.length[pieces].sum())
+        # Those of other threads that wait beside this path, too: the cure shortens them all.
+        in_vain = _are_inside(case, vain, np.arange(len(case.segments)))
         text = english(
             "{time} of {whole} ({percent:.0f} %) passes in reads that end by a timeout: {count:,} times, {each} each, "
             "at {place}. Each time the data has come before, and none comes until the timeout.",
@@ -68,7 +70,7 @@ def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
         yield from claim(case, pieces, make_finding(
             case, name="reads_until_timeout", title=english("Reading until a timeout"), text=text, pieces=pieces,
-            gain_ns=case.gain_of_pieces(pieces), where=where,
+            gain_ns=case.gain_ns(in_vain), where=where,
             remedy=english(
                 "Stop reading where the message ends: at its terminator, or after the length that it announces."
             ),
@@ -76,20 +78,41 @@ def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
 
 
 def _vain_reads(case: Case, own: LibraryCalls) -> LibraryCalls:
-    """The reads of a thread that time out after data and before the next request, or before nothing more."""
-    own = own.take(np.lexsort((own.start, own.object)))
+    """The reads that time out after data and before the thread's next request, or before nothing more."""
+    own = own.take(np.lexsort((own.start, own.object, own.thread)))
     sends, polls = named(case, own, _SENDS), named(case, own, _POLLS)
     # A socket with a timeout is also asked whether it takes more before each send.
-    before_send = np.concatenate([sends[1:] & (own.object[1:] == own.object[:-1]), [False]])[: len(own)]
+    before_send = np.concatenate([sends[1:] & _are_same(own)[1:-1], [False]])[: len(own)]
     kept = np.flatnonzero(~(polls & (own.result > 0) & before_send))
     own, sends, polls = own.take(kept), sends[kept], polls[kept]
     has_come = ~sends & (own.result > 0)
     in_vain = np.where(polls, own.result == 0, ~sends & np.isin(own.result, (_TRY_AGAIN, *_EXPIRED)))
-    same = np.zeros(len(own) + 1, bool)
-    same[1:-1] = own.object[1:] == own.object[:-1]
+    same = _are_same(own)
     after_data = same[:-1] & np.concatenate([[False], has_come[:-1]])[: len(own)]
     before_request = ~same[1:] | np.concatenate([sends[1:], [True]])[: len(own)]
-    return own.take(np.flatnonzero(in_vain & after_data & before_request))
+    vain = own.take(np.flatnonzero(in_vain & after_data & before_request))
+    return vain.take(np.lexsort((vain.start, vain.thread)))
+
+
+def _are_same(calls: LibraryCalls) -> npt.NDArray[np.bool_]:
+    """Whether each call [n + 1] has the thread and the object of the one before it; False at both ends."""
+    same = np.zeros(len(calls) + 1, bool)
+    same[1:-1] = (calls.object[1:] == calls.object[:-1]) & (calls.thread[1:] == calls.thread[:-1])
+    return same
+
+
+def _by_line(case: Case, calls: LibraryCalls) -> Iterator[LibraryCalls]:
+    """Calls in groups of one line each; those without a line are one group."""
+    pairs = sorted(set(zip(calls.stack.tolist(), calls.thread.tolist(), strict=True)))
+    lines: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for stack, thread in pairs:
+        where = call_place(case, stack, thread)
+        lines.setdefault((where.file, where.line), []).append((stack, thread))
+    for same_line in lines.values():
+        of_line = np.zeros(len(calls), bool)
+        for stack, thread in same_line:
+            of_line |= (calls.stack == stack) & (calls.thread == thread)
+        yield calls.take(np.flatnonzero(of_line))
 
 
 def find_waits_for_timers(case: Case) -> Iterator[Finding]:
@@ -101,7 +124,7 @@ def find_waits_for_timers(case: Case) -> Iterator[Finding]:
         segments.cause[leaf], tuple(map(int, _TIMED))
     )
     pieces = unclaimed(case, other)
-    pieces = pieces[_are_inside(case, expired, pieces)]
+    pieces = pieces[_are_inside(case, expired, leaf[pieces])]
     for group in groups(case, pieces, case.group_of_segment[root[pieces]]):
         waits, timers = np.unique(root[group.pieces]), np.unique(leaf[group.pieces])
         if len(waits) < _FEWEST or len(timers) < _FEWEST:
@@ -127,15 +150,14 @@ def find_waits_for_timers(case: Case) -> Iterator[Finding]:
         ))  # fmt: skip
 
 
-def _are_inside(case: Case, calls: LibraryCalls, pieces: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which pieces have a leaf that is a wait in one of some calls of its thread."""
-    leaf = case.pieces.leaf[pieces]
+def _are_inside(case: Case, calls: LibraryCalls, segments: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which segments lie in one of some calls of their thread."""
     if not len(calls):
-        return np.zeros(len(pieces), bool)
+        return np.zeros(len(segments), bool)
     span = 2 * (case.view.duration_ns + (1 << 32))
     origin = case.view.start_ns - (1 << 32)
-    middle = (case.segments.start[leaf] + case.segments.stop[leaf]) // 2
-    actor = case.segments.actor[leaf].astype(np.int64)
+    middle = (case.segments.start[segments] + case.segments.stop[segments]) // 2
+    actor = case.segments.actor[segments].astype(np.int64)
     at = (
         np.searchsorted(calls.thread * span + calls.start - origin, actor * span + middle - origin, "right")
         - 1
@@ -160,5 +182,5 @@ def _repeating_line(case: Case, stack: int, where: Where) -> Where:
 
 rules = (
     Rule("waits_for_timers", "locks", find_waits_for_timers, order=42),
-    Rule("reads_until_timeout", "outside", find_reads_until_timeout, order=54),
+    Rule("reads_until_timeout", "outside", find_reads_until_timeout, order=43),
 )

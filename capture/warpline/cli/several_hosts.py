@@ -16,6 +16,7 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
+from warpline.platform.systems import can_wait_for_pipes
 
 FAILED = 125
 _READ_BYTES = 1 << 16
@@ -63,7 +64,7 @@ def record_on_each(
     option = next((option for option, value in given.items() if value is not None), None)
     if option is not None:
         raise UsageError(tr("{option} does not go with several hosts", option=option))
-    if not hasattr(os, "fork"):
+    if not can_wait_for_pipes():
         raise UsageError(tr("several hosts at once need Linux or macOS here"))
     sys.stdout.flush()
     sys.stderr.flush()

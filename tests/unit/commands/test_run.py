@@ -87,7 +87,7 @@ def test_every_command_that_needs_a_capture_says_so(context: CommandContext) -> 
         "file.open", "file.join_ranks", "file.open_job", "file.open_job_files", "file.new_capture", "file.record_demo",
         "file.new_window", "file.close", "file.quit", "view.full_screen", "view.preferences", "help.palette",
         "help.keys", "help.doctor", "help.about", "file.attach", "help.tour",
-            "help.documentation",
+        "help.documentation", "file.open_location",
     }  # fmt: skip
     for known in all_commands():
         expected = None if known.id in without or known.id.startswith("theme.") else "Open a capture first"

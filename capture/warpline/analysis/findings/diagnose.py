@@ -64,9 +64,12 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
     if not case.gpus and (missing := _missing_work(case)):
         notices = (missing, *notices)
     elif not case.gpus and case.view.capture.devices:
-        unknown = english(
-            "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
-        )
+        if any(track.role == "stream" for track in case.view.capture.tracks):
+            unknown = english("No {device} work was recorded in this range.", device=case.device)
+        else:
+            unknown = english(
+                "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
+            )
         notices = (unknown, *notices)
     findings = [
         finding for finding in findings if not finding.gain_ns or is_visible(finding.gain_ns, case.whole_ns)

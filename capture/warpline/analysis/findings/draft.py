@@ -30,8 +30,8 @@ _VISIBLE = 1.05
 """Below this speedup two decimals are printed, since one would round it to 1.0 or 1.1."""
 _NOTHING = 0.005
 """A gain below this share of the range is none."""
-_NOTHING_LEFT = 1000
-"""From this speedup on, the finding is the whole range."""
+_NOTHING_LEFT, _ENDLESS = 1000, "∞"
+"""From this speedup on, the finding is the whole range, and the factor says nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ def at_most(case: Case, gain_ns: int) -> str:
     """Speedup factor as text (``2.0``) if the range were ``gain_ns`` shorter."""
     factor = case.whole_ns / max(case.whole_ns - gain_ns, 1)
     if factor >= _NOTHING_LEFT:
-        return "∞"
+        return _ENDLESS
     return f"{factor:.1f}" if factor >= _VISIBLE else f"{factor:.2f}"
 
 
@@ -354,8 +354,8 @@ def make_finding(
             "more than 2 %.",
             sentence=text,
         )  # fmt: skip
-    elif gain_ns and with_factor:
-        text = joined(" ", [text, english("Up to {factor}× faster.", factor=at_most(case, gain_ns))])
+    elif gain_ns and with_factor and (factor := at_most(case, gain_ns)) != _ENDLESS:
+        text = joined(" ", [text, english("Up to {factor}× faster.", factor=factor)])
     yield Finding(
         id=name,
         severity=level,

@@ -11,6 +11,7 @@ from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Diagnosis
 from warpline.analysis.findings.wording import finding_lines, headline
 from warpline.analysis.framework.selection import Selection, View
+from warpline.interchange import import_files
 from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection
 from warpline.storage import open_capture
@@ -49,3 +50,22 @@ def test_a_part_gives_the_same_diagnosis_and_reports_as_the_range(
         ):
             inside = [row.get(column) for row in rows_of(whole, report, chosen)]
             assert [row.get(column) for row in rows_of(part, report)] == inside, report
+
+
+def test_an_operator_longer_than_the_range_counts_as_long_as_the_range(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    trace = "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz"
+    import_files(
+        [data_dir / "torch/facebookresearch+HolisticTraceAnalysis/tests/data" / trace], tmp_path / "x.h5"
+    )
+    with open_capture(tmp_path / "x.h5") as whole:
+        start, stop = whole.span[0] + 1_200_000_000, whole.span[0] + 1_250_000_000
+        of_range = diagnose(View(whole, Selection(start, stop)))
+        part_file = export_capture(whole, tmp_path / "part.h5", ExportSelection(start_ns=start, stop_ns=stop))
+    with open_capture(part_file) as part:
+        of_part = diagnose(View(part))
+    operators = next(finding for finding in of_part.findings if finding.id == "operators")
+    assert "aten::empty_strided: 50.00 ms (100 %) in one call" in operators.text  # of 29.94 s
+    assert "No GPU work was recorded in this range." in of_part.notices
+    assert not any("∞" in finding.text for finding in of_range.findings)

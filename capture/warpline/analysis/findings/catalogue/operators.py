@@ -34,7 +34,8 @@ def find_operators(case: Case) -> Iterator[Finding]:
     )
     if not lanes:
         return
-    duration = np.concatenate([lane.stop - lane.start for lane in lanes])
+    first, last = case.view.start_ns, case.view.start_ns + case.view.duration_ns
+    duration = np.concatenate([np.minimum(lane.stop, last) - np.maximum(lane.start, first) for lane in lanes])
     own = self_times(duration, flat_parents(lanes))
     names, inverse = np.unique(
         case.view.names(np.concatenate([lane.row for lane in lanes])), return_inverse=True

@@ -24,7 +24,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.calls import (
     LibraryCalls,
@@ -61,7 +61,7 @@ def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
             continue
         where, time_ns = usual_call_place(case, vain), int(case.pieces.length[pieces].sum())
         # Those of other threads that wait beside this path, too: the cure shortens them all.
-        in_vain = _are_inside(case, vain, np.arange(len(case.segments)))
+        in_vain = _are_inside(case, vain, np.arange(len(case.segments), dtype=np.int64))
         text = english(
             "{time} of {whole} ({percent:.0f} %) passes in reads that end by a timeout: {count:,} times, {each} each, "
             "at {place}. Each time the data has come before, and none comes until the timeout.",
@@ -104,7 +104,7 @@ def _are_same(calls: LibraryCalls) -> npt.NDArray[np.bool_]:
 def _by_line(case: Case, calls: LibraryCalls) -> Iterator[LibraryCalls]:
     """Calls in groups of one line each; those without a line are one group."""
     pairs = sorted(set(zip(calls.stack.tolist(), calls.thread.tolist(), strict=True)))
-    lines: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    lines: dict[tuple[str, int | None], list[tuple[int, int]]] = {}
     for stack, thread in pairs:
         where = call_place(case, stack, thread)
         lines.setdefault((where.file, where.line), []).append((stack, thread))
@@ -150,7 +150,7 @@ def find_waits_for_timers(case: Case) -> Iterator[Finding]:
         ))  # fmt: skip
 
 
-def _are_inside(case: Case, calls: LibraryCalls, segments: Int64Array) -> npt.NDArray[np.bool_]:
+def _are_inside(case: Case, calls: LibraryCalls, segments: IntArray) -> npt.NDArray[np.bool_]:
     """Which segments lie in one of some calls of their thread."""
     if not len(calls):
         return np.zeros(len(segments), bool)

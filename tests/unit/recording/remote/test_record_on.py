@@ -17,8 +17,11 @@ from tests.unit.recording.recording_tools import States
 from tests.unit.recording.remote.conftest import Far, warpline
 from tests.waiting import wait_until
 
+from warpline.model.errors import RecordingError
 from warpline.recording.control import send_command
+from warpline.recording.remote.near import notes
 from warpline.recording.remote.near.begin import FarSettings, record_on
+from warpline.recording.remote.near.run import FarRun
 from warpline.recording.remote.near.transport import Connection, machine_of
 from warpline.recording.session import RecordingOptions
 
@@ -88,6 +91,29 @@ def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_p
     assert states.meta["exit_status"] == 0
     assert not [text for text in states.warnings if "damaged" in text]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
+
+
+@pytest.mark.usefixtures("far_cache")
+def test_a_connection_that_is_lost_before_its_greeting_leaves_what_is_known(tmp_path: Path) -> None:
+    """Otherwise output that has been written here would be written again."""
+    box = tmp_path / "box.py"
+    box.write_text(
+        "import re, sys\nmarker = re.search('warpline-[0-9a-f]{16}', sys.argv[-1])[0]\n"
+        """print(f'\\n{marker} {{"root": "/", "cached": true}}')"""
+    )
+    output, spool = tmp_path / "run.h5", tmp_path / "spool"
+    spool.mkdir()
+    note = notes.RunNote(
+        run="0123456789ab", place="", output=str(output), spool=str(spool), title="", received=(10, 5)
+    )
+    notes.remember(note)
+    try:
+        place = machine_of(None, shlex.join((sys.executable, str(box))))
+        with pytest.raises(RecordingError, match="the connection was lost"):
+            FarRun(place, {"action": "resume", "run": note.run}, output, spool, None).finish()
+        assert notes.noted(note.run) == note
+    finally:
+        notes.forget(note.run)
 
 
 def test_nothing_stays_there_when_the_connection_is_lost_at_the_last_moment(

@@ -276,7 +276,8 @@ class FarRun:
 
     def _lost(self) -> str:
         text = self._connection.lost_text()
-        self._remember()
+        if self._is_greeted:  # before, it is not known here what has been written
+            self._remember()
         if not self._is_greeted and self._request["action"] != "resume":
             return text + tr("; to see whether the program was started: {command}", command=self._resuming)
         if self._request.get("with_me"):

@@ -10,15 +10,21 @@ import selectors
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
-from warpline.platform.systems import can_wait_for_pipes
+from warpline.platform.systems import can_wait_for_pipes, is_linux
+
+if TYPE_CHECKING:
+    from warpline.recording.remote.near.local_streams import LocalSignals
+    from warpline.recording.signals import SignalQueue
 
 FAILED = 125
+_INTERRUPTED = 130
 _READ_BYTES = 1 << 16
 _LONGEST_LINE = 1 << 16
 
@@ -49,6 +55,8 @@ class _Child:
     output: Path
     streams: dict[int, int]
     """Descriptors to read from, and ours to write to."""
+    alive: int
+    """A descriptor that is at its end when the process has ended. What it starts does not have the other end."""
     rest: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -66,86 +74,142 @@ def record_on_each(
         raise UsageError(tr("{option} does not go with several hosts", option=option))
     if not can_wait_for_pipes():
         raise UsageError(tr("several hosts at once need Linux or macOS here"))
+    outputs = [output_of(output, rank, host) for rank, host in enumerate(hosts)]
+    before = [_identity(path) for path in outputs]
     sys.stdout.flush()
     sys.stderr.flush()
-    children = [_begin(args, len(hosts), rank, host, output, record) for rank, host in enumerate(hosts)]
-    with _signals_for(children):
-        _show(children)
+    # Before the first process starts: a signal that comes early is passed on to all of them.
+    signals = _signal_queue()
+    try:
+        children: list[_Child] = []
+        for rank, (host, path) in enumerate(zip(hosts, outputs, strict=True)):
+            own = argparse.Namespace(**vars(args))
+            own.on, own.output = host, path
+            own.env = [*args.env, f"WARPLINE_RANK={rank}", f"WARPLINE_RANKS={len(hosts)}"]
+            children.append(_begin(own, children, signals, record))
+        _show(children, signals)
         statuses = [os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]) for child in children]
-    captures = [str(child.output) for child in children if child.output.exists()]
+    finally:
+        signals.close()
+    captures = [str(path) for path, former in zip(outputs, before, strict=True) if _identity(path) != former]
     if len(captures) > 1 and not args.quiet:
         text = tr("as a job: {command}", command=shlex.join(("warpline", "job", *captures)))
         print(f"warpline: {text}", file=sys.stderr)
     return next((status if status > 0 else FAILED for status in statuses if status), 0)
 
 
-@contextlib.contextmanager
-def _signals_for(children: Sequence[_Child]) -> Iterator[None]:
-    """In this context signals that end programs go to the children, which pass them on."""
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
-    def pass_on(number: int, _frame: object) -> None:
+
+def _signal_queue() -> SignalQueue | LocalSignals:
+    """Collects the signals that end programs."""
+    if is_linux():
+        from warpline.recording.signals import SignalQueue
+
+        return SignalQueue()
+    from warpline.recording.remote.near.local_streams import LocalSignals
+
+    return LocalSignals()
+
+
+def _pass_on(signals: SignalQueue | LocalSignals, children: Sequence[_Child]) -> None:
+    """Pass signals on to the children, except those that a terminal sends to all of us."""
+    for received in signals.take():
+        if received.by_terminal or (not is_linux() and received.number == signal.SIGINT and os.isatty(0)):
+            continue
         for child in children:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(child.pid, number)
-
-    # Ctrl-C in a terminal reaches the children without us.
-    handlers = {signal.SIGINT: signal.SIG_IGN if os.isatty(0) else pass_on, signal.SIGTERM: pass_on}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+                os.kill(child.pid, received.number)
 
 
 def _begin(
     args: argparse.Namespace,
-    count: int,
-    rank: int,
-    host: str,
-    output: Path,
+    before: Sequence[_Child],
+    signals: SignalQueue | LocalSignals,
     record: Callable[[argparse.Namespace], int],
 ) -> _Child:
     pipes = {number: os.pipe() for number in (1, 2)}
-    own = argparse.Namespace(**vars(args))
-    own.on, own.output = host, output_of(output, rank, host)
-    own.env = [*args.env, f"WARPLINE_RANK={rank}", f"WARPLINE_RANKS={count}"]
+    alive, alive_here = os.pipe()
     pid = os.fork()
     if pid == 0:
         status = FAILED
         try:
+            signals.close()
+            # Only our parent reads these: where it has been killed, nobody does.
+            for descriptor in (alive, *(read for read, _write in pipes.values()), *_descriptors(before)):
+                os.close(descriptor)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             for number, (_read, write) in pipes.items():
                 os.dup2(write, number)
                 os.close(write)
-            status = record(own)
+            status = record(args)
         except WarplineError as error:
             print(f"warpline: error: {' '.join(str(error).split())}", file=sys.stderr)
+        except KeyboardInterrupt:
+            status = _INTERRUPTED
         except BaseException as error:  # a forked process: an error must not run on into the caller's code
             print(f"warpline: error: {type(error).__name__}: {error}", file=sys.stderr)
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
             os._exit(status)
+    os.close(alive_here)
     for _read, write in pipes.values():
         os.close(write)
-    return _Child(host, pid, own.output, {read: number for number, (read, _write) in pipes.items()})
+    streams = {read: number for number, (read, _write) in pipes.items()}
+    return _Child(args.on, pid, args.output, streams, alive)
 
 
-def _show(children: Sequence[_Child]) -> None:
-    """Write what the children write, line by line, until they have ended."""
+def _descriptors(children: Sequence[_Child]) -> list[int]:
+    return [descriptor for child in children for descriptor in (child.alive, *child.streams)]
+
+
+def _show(children: Sequence[_Child], signals: SignalQueue | LocalSignals) -> None:
+    """Write what the children write, line by line, until they have ended; pass signals on to them.
+
+    What they started may live on with their streams, such as a shared connection of ssh.
+    """
+    running = {child.alive for child in children}
     with selectors.DefaultSelector() as selector:
+        selector.register(signals.descriptor, selectors.EVENT_READ)
         for child in children:
-            for descriptor in child.streams:
+            for descriptor in (child.alive, *child.streams):
                 selector.register(descriptor, selectors.EVENT_READ, child)
-        while selector.get_map():
+        while running:
             for key, _events in selector.select():
                 child, descriptor = key.data, key.fd
-                data = os.read(descriptor, _READ_BYTES)
-                _write_lines(child, descriptor, data)
-                if not data:
+                if child is None:
+                    _pass_on(signals, children)
+                elif descriptor in running:
+                    running.remove(descriptor)
+                    for stream in child.streams:
+                        _write_rest(child, stream)
+                elif descriptor in child.streams and not _take(child, descriptor):
                     selector.unregister(descriptor)
-                    os.close(descriptor)
+    for descriptor in _descriptors(children):
+        os.close(descriptor)
+
+
+def _write_rest(child: _Child, descriptor: int) -> None:
+    """Write what has arrived from a child that has ended."""
+    os.set_blocking(descriptor, False)
+    with contextlib.suppress(BlockingIOError):
+        while _take(child, descriptor):
+            pass
+    _write_lines(child, descriptor, b"")
+
+
+def _take(child: _Child, descriptor: int) -> bool:
+    """Write what a child has written; False at its end."""
+    data = os.read(descriptor, _READ_BYTES)
+    _write_lines(child, descriptor, data)
+    return bool(data)
 
 
 def _write_lines(child: _Child, descriptor: int, data: bytes) -> None:
@@ -153,6 +217,8 @@ def _write_lines(child: _Child, descriptor: int, data: bytes) -> None:
     if rest and (not data or len(rest) > _LONGEST_LINE):
         lines, rest = [*lines, rest], b""
     child.rest[descriptor] = rest
-    text = b"".join(b"[%s] %s\n" % (child.host.encode(), line) for line in lines)
-    while text:
-        text = text[os.write(child.streams[descriptor], text) :]
+    text = b"".join(b"[%s] %s\n" % (os.fsencode(child.host), line) for line in lines)
+    # As for a program whose reader has gone, the rest is dropped; the recordings go on.
+    with contextlib.suppress(BrokenPipeError):
+        while text:
+            text = text[os.write(child.streams[descriptor], text) :]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.unit.recording.recording_tools import States
 from tests.unit.recording.remote.conftest import warpline
+from tests.waiting import wait_until
 
 from warpline.cli.several_hosts import hosts_of, output_of
 from warpline.model.errors import UsageError
@@ -67,3 +72,102 @@ def test_options_of_one_machine_do_not_go_with_several(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, check=False, timeout=60)
     assert done.returncode != 0
     assert b"--spool does not go with several hosts" in done.stderr
+
+
+_TWO_HOSTS = """
+import argparse, contextlib, os, signal, subprocess, sys, time
+from pathlib import Path
+from warpline.cli.several_hosts import record_on_each
+
+def wait_for_signal(args):
+    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    print("ready", flush=True)
+    print(int(signal.sigwait(numbers)), flush=True)
+    return 0
+
+def leave_a_program(args):
+    print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
+    return 0
+
+def write_much(args):
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, b"x" * 80)
+    subprocess.run(["head", "-c", "1000000", "/dev/zero"])
+    args.output.write_bytes(b"")
+    return 0
+
+def outlive_parent(args):
+    parent = os.getppid()
+    print("ready", flush=True)
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    return write_much(args)
+
+def fail(args):
+    return 125
+
+args = argparse.Namespace(spool=None, status_fd=None, via=None, env=[], quiet=False)
+sys.exit(record_on_each(args, ["a", "b"], Path(sys.argv[1]), globals()[sys.argv[2]]))
+"""
+
+
+def _on_two_hosts(output: Path, record: str) -> list[str]:
+    return [sys.executable, "-c", _TWO_HOSTS, str(output), record]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_signals_reach_the_program_on_every_host(tmp_path: Path, number: int) -> None:
+    words = _on_two_hosts(tmp_path / "run.h5", "wait_for_signal")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, start_new_session=True) as child:
+        try:
+            assert child.stdout is not None
+            assert {child.stdout.readline() for _host in "ab"} == {b"[a] ready\n", b"[b] ready\n"}
+            child.send_signal(number)
+            printed, _ = child.communicate(timeout=60)
+        finally:
+            os.killpg(child.pid, signal.SIGKILL) if child.poll() is None else None
+            os.close(ours)
+            os.close(theirs)
+    assert child.returncode == 0
+    assert set(printed.decode().splitlines()) == {f"[a] {number:d}", f"[b] {number:d}"}
+
+
+def test_what_a_host_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
+    words = _on_two_hosts(tmp_path / "run.h5", "leave_a_program")
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline().split() for _host in "ab"]
+        try:
+            assert child.wait(60) == 0
+        finally:
+            for _host, pid in lines:
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def test_recordings_go_on_when_nobody_reads_their_output(tmp_path: Path) -> None:
+    words = _on_two_hosts(tmp_path / "run.h5", "write_much")
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.wait(60) == 0
+    assert len(list(tmp_path.glob("run-*.h5"))) == 2
+
+
+def test_recordings_go_on_when_the_first_process_is_killed(tmp_path: Path) -> None:
+    words = _on_two_hosts(tmp_path / "run.h5", "outlive_parent")
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline() for _host in "ab"]
+        assert len(lines) == 2
+        child.kill()
+    wait_until(lambda: len(list(tmp_path.glob("run-*.h5"))) == 2, "a recording hangs")
+
+
+def test_captures_of_an_earlier_recording_are_no_job(tmp_path: Path) -> None:
+    for name in ("run-rank0-a.h5", "run-rank1-b.h5"):
+        (tmp_path / name).write_bytes(b"")
+    words = _on_two_hosts(tmp_path / "run.h5", "fail")
+    done = subprocess.run(words, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (125, b"")

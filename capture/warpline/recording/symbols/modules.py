@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 
 from warpline.recording.symbols.demangle import demangle
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, read_elf
@@ -14,6 +15,9 @@ from warpline.recording.symbols.machine_files import machine_file
 from warpline.recording.symbols.own_programs import is_interpreter
 from warpline.recording.symbols.source_lines import SourceLines, has_own_lines
 from warpline.recording.symbols.table_cache import cached_table
+
+_KEPT = 32
+"""Files that stay read: a recording that is watched is translated several times a second."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,14 @@ class Module:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._file = machine_file(path)
         self.name = os.path.basename(path) or path
 
     @cached_property
     def _elf(self) -> ElfFile | None:
         # Damaged files may raise anything; that must not fail the recording.
         with contextlib.suppress(Exception):
-            return read_elf(machine_file(self.path))
+            return read_elf(self._file)
         return None
 
     @cached_property
@@ -76,7 +81,7 @@ class Module:
     def _lines(self) -> SourceLines | None:
         if has_own_lines(self.path) and not is_interpreter(self.name):
             with contextlib.suppress(Exception):
-                return SourceLines(machine_file(self.path))
+                return SourceLines(self._file)
         return None
 
     def _line(self, address: int) -> str:
@@ -101,7 +106,7 @@ class Module:
 
 
 class Modules:
-    """Modules by path, each created once."""
+    """Modules by path, each created once; files that have not changed stay read for the next instance."""
 
     def __init__(self) -> None:
         self._known: dict[str, Module] = {}
@@ -110,5 +115,19 @@ class Modules:
         """The module of a path."""
         module = self._known.get(path)
         if module is None:
-            module = self._known[path] = Module(path)
+            module = self._known[path] = _module(path, _state(machine_file(path)))
         return module
+
+
+@lru_cache(maxsize=_KEPT)
+def _module(path: str, _state: tuple[str, int, int, int, int]) -> Module:
+    return Module(path)
+
+
+def _state(file: Path) -> tuple[str, int, int, int, int]:
+    """What changes when a file is replaced or written; the same numbers for all that are not there."""
+    try:
+        found = file.stat()
+    except (OSError, ValueError):
+        return str(file), 0, 0, 0, 0
+    return str(file), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

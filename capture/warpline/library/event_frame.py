@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.selected.spans import rows_of
 from warpline.interchange.export.event_columns import COMMON, CodedColumn, EventColumns, scattered
 from warpline.library.column_frame import ColumnFrame
 from warpline.model import BUILTIN_KINDS_BY_NAME, KindSpec
@@ -130,10 +131,9 @@ def kind_spec(capture: Capture, kind: str) -> KindSpec:
 def find_rows(view: View, kinds: Sequence[str] | None, names: BoolArray | None) -> Int64Array:
     """Rows of the events in a selection, ascending. ``names`` says for each string whether events called so count."""
     spans = view.spans()
-    first = np.array([span.first for span in spans], np.int64)
-    stop = np.array([span.stop for span in spans], np.int64)
+    first, stop = spans.first, spans.stop
     if kinds is None:
-        rows = _ranges(first, stop)
+        rows = rows_of(first, stop)
     else:
         parts = [_rows_of_kind(view.capture, kind, first, stop) for kind in kinds]
         rows = parts[0] if len(parts) == 1 else np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
@@ -147,10 +147,4 @@ def _rows_of_kind(capture: Capture, kind: str, first: Int64Array, stop: Int64Arr
     if table is None:
         return np.empty(0, np.int64)
     low, high = table.places_of(first), table.places_of(stop)
-    return table.rows_at(slice(int(low[0]), int(high[0])) if len(low) == 1 else _ranges(low, high))
-
-
-def _ranges(first: Int64Array, stop: Int64Array) -> Int64Array:
-    """All integers of the ranges [first, stop), concatenated."""
-    count = np.maximum(stop - first, 0)
-    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    return table.rows_at(slice(int(low[0]), int(high[0])) if len(low) == 1 else rows_of(low, high))

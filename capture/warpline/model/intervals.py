@@ -33,6 +33,30 @@ def merge_intervals(starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, 
     return starts[first], reach[last]
 
 
+def merge_grouped(
+    group: Int64Array, starts: Int64Array, stops: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """`merge_intervals` of each group (such as a thread): (group, start, stop) of the unions, by group and start."""
+    order = np.lexsort((starts, group))
+    order = order[stops[order] > starts[order]]
+    group, starts, stops = group[order], starts[order], stops[order]
+    reach = running_maximum(group, stops)
+    is_head = np.ones(len(order), bool)
+    is_head[1:] = (group[1:] != group[:-1]) | (starts[1:] > reach[:-1])
+    first = np.flatnonzero(is_head)
+    last = np.append(first[1:], len(order))[: len(first)] - 1
+    return group[first], starts[first], reach[last]
+
+
+def running_maximum(group: Int64Array, values: Int64Array) -> Int64Array:
+    """The maximum of the values so far in each run of equal groups."""
+    distinct, rank = np.unique(values, return_inverse=True)
+    # Ranks, since the values of a group moved beyond those of all groups before might leave 64 bits.
+    base = np.cumsum(np.append(False, group[1:] != group[:-1])[: len(group)]) * len(distinct)
+    highest: Int64Array = distinct[np.maximum.accumulate(base + rank.reshape(-1)) - base]
+    return highest
+
+
 def union_ns(starts: Int64Array, stops: Int64Array) -> int:
     """Length of the union of half-open intervals, in nanoseconds."""
     merged_starts, merged_stops = merge_intervals(starts, stops)

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpline.analysis.framework.nesting import (
-    LaneEvents,
+    NestedEvents,
+    enclosing,
     enclosing_rows,
     flat_parents,
     levels,
@@ -30,7 +31,7 @@ from warpline.analysis.structure.overlap import (
     time_of,
     time_of_all,
 )
-from warpline.model.intervals import merge_intervals
+from warpline.model.intervals import merge_grouped, merge_intervals
 
 interval = st.tuples(st.integers(-5, 45), st.integers(0, 20)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 intervals = st.lists(interval, max_size=8)
@@ -126,15 +127,17 @@ def forests(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return events
 
 
-def lanes_of(events: list[tuple[int, int, int]]) -> tuple[list[LaneEvents], list[tuple[int, int, int]]]:
-    ordered: list[tuple[int, int, int]] = []
-    lanes = []
-    for depth in sorted({depth for _, _, depth in events}):
-        here = sorted((event for event in events if event[2] == depth), key=lambda event: event[0])
-        rows = np.arange(len(ordered), len(ordered) + len(here))
-        ordered += here
-        lanes.append(LaneEvents(*columns([(a, b) for a, b, _ in here]), rows))
-    return lanes, ordered
+def nested(lanes: list[list[tuple[int, int]]]) -> NestedEvents:
+    """The lanes that are not empty, each with its own rows."""
+    lanes = [lane for lane in lanes if lane]
+    start, stop = columns([event for lane in lanes for event in lane])
+    return NestedEvents(start, stop, np.arange(len(start)) + 100, np.cumsum([0, *map(len, lanes)]))
+
+
+def lanes_of(events: list[tuple[int, int, int]]) -> tuple[NestedEvents, list[tuple[int, int, int]]]:
+    ordered = sorted(events, key=lambda event: (event[2], event[0]))
+    depths = sorted({depth for _, _, depth in events})
+    return nested([[(a, b) for a, b, depth in ordered if depth == level] for level in depths]), ordered
 
 
 @settings(max_examples=50)
@@ -144,7 +147,7 @@ def test_the_innermost_event_around_a_moment(events: list[tuple[int, int, int]],
     rows = enclosing_rows(lanes, np.array(moments, np.int64))
     for moment, row in zip(moments, rows.tolist(), strict=True):
         around = [(depth, place) for place, (a, b, depth) in enumerate(ordered) if a <= moment < b]
-        assert row == (max(around)[1] if around else -1)
+        assert row == (max(around)[1] + 100 if around else -1)
 
 
 @settings(max_examples=50)
@@ -161,20 +164,25 @@ def test_parents_levels_and_own_times(events: list[tuple[int, int, int]]) -> Non
     assert own.sum() == sum(b - a for a, b, depth in ordered if depth == 0)
 
 
-@settings(max_examples=100)
-@given(st.lists(intervals, max_size=4))
+def apart(events: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The events of a lane: sorted, without those that overlap one before; empty ones may share a moment."""
+    reach, own = -6, []
+    for start, stop in sorted(events):
+        if start >= reach:
+            own.append((start, stop))
+            reach = stop
+    return own
+
+
+@settings(max_examples=300)
+@given(st.lists(intervals, max_size=6))
 def test_compiled_nesting_numpy_and_plain_python_agree(found: list[list[tuple[int, int]]]) -> None:
     # Lanes of several tracks of a thread need not nest: what overlaps without lying inside is no child.
-    lanes = []
-    for lane in found:
-        reach, own = -6, []
-        for start, stop in sorted(lane):
-            if start >= reach:
-                own.append((start, stop))
-                reach = stop
-        lanes.append(LaneEvents(*columns(own), np.arange(len(own))))
-    parent = flat_parents(lanes, compiled=False)
-    assert flat_parents(lanes).tolist() == parent.tolist()
+    events = nested([apart(lane) for lane in found])
+    parent = flat_parents(events, compiled=False)
+    assert flat_parents(events).tolist() == parent.tolist()
+    moments = np.array([*range(-6, 70), 3, 3, 0], np.int64)
+    assert enclosing(events, moments).tolist() == enclosing(events, moments, compiled=False).tolist()
     above = parent.tolist()
     ancestors = [0 if up < 0 else 1 for up in above]
     for place, up in enumerate(above):
@@ -182,13 +190,13 @@ def test_compiled_nesting_numpy_and_plain_python_agree(found: list[list[tuple[in
             ancestors[place] += 1
             up = above[up]
     assert levels(parent).tolist() == ancestors
-    duration = np.concatenate([np.empty(0, np.int64), *(lane.stop - lane.start for lane in lanes)])
+    duration = events.stop - events.start
     own = duration.tolist()
     for place, up in enumerate(above):
         if up >= 0:
             own[up] -= int(duration[place])
     assert self_times(duration, parent).tolist() == own
-    begin = np.concatenate([np.empty(0, np.int64), *(lane.start for lane in lanes)])
+    begin = events.start
     left = uncovered_times(begin, begin + duration, parent, compiled=False)
     assert uncovered_times(begin, begin + duration, parent).tolist() == left.tolist()
 
@@ -286,3 +294,27 @@ def test_queue_length_counts_launched_work_that_has_not_started(found: list[tupl
         assert length[last] == sum(
             c <= moment < b for c, b in zip(calls.tolist(), begins.tolist(), strict=True)
         )
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), interval), max_size=20))
+def test_unions_of_groups_are_those_of_each_alone(found: list[tuple[int, tuple[int, int]]]) -> None:
+    group = np.array([number for number, _ in found], np.int64)
+    merged = merge_grouped(group, *columns([event for _, event in found]))
+    expected = [
+        (number, *event)
+        for number in range(4)
+        for event in zip(*merge_intervals(*columns([e for n, e in found if n == number])), strict=True)
+    ]
+    assert list(zip(*(column.tolist() for column in merged), strict=True)) == expected
+
+
+@given(intervals, intervals, st.data())
+def test_masked_events_keep_their_lanes(
+    first: list[tuple[int, int]], second: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    events = nested([apart(first), apart(second)])
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(events), max_size=len(events))), bool)
+    kept = events.where(keep)
+    expected = [lane.row[keep[lane.row - 100]].tolist() for lane in events.lanes()]
+    assert [lane.row.tolist() for lane in kept.lanes()] == [rows for rows in expected if rows]
+    assert kept.lane.tolist() == [n for n, lane in enumerate(kept.lanes()) for _ in range(len(lane.row))]

@@ -53,7 +53,8 @@ def busy_share(
     capture: Capture, track: int, kinds: Iterable[str], start_ns: int, stop_ns: int, bins: int
 ) -> FloatArray:
     """Exact busy share 0–1 of a GPU or core in equal parts of a range: the union of events of these kinds."""
-    from warpline.analysis.framework.selection import Selection, View, join_events
+    from warpline.analysis.framework.selected.selected_events import join_events
+    from warpline.analysis.framework.selection import Selection, View
     from warpline.analysis.structure.overlap import covered_ns
     from warpline.model.intervals import merge_intervals
 

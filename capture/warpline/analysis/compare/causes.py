@@ -21,7 +21,8 @@ from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.scope import main_thread
 from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, RUNNING
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpu_gaps import CAUSES as GAP_CAUSES
 from warpline.analysis.structure.gpu_gaps import SYNCHRONIZATION, GapParts, gap_parts
 from warpline.analysis.structure.gpus import Gpu, gpus

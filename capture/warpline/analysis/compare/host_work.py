@@ -10,7 +10,9 @@ import numpy.typing as npt
 from warpline.analysis.compare.stretches import Stretches, first_come, layered, no_stretches
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents, View, join_events
+from warpline.analysis.framework.nested_events import nested_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.event_types import HOST_TYPES, STEP, event_types
 from warpline.analysis.structure.overlap import Intervals
 from warpline.model.intervals import merge_intervals
@@ -128,13 +130,12 @@ class HostWork:
         """Ranges and phases of a thread, innermost first; without steps, whose names say nothing."""
         view = self.view
         tracks = [track.index for track in view.tracks_of_thread(thread)]
-        layers = []
-        for lane in reversed(view.lane_events(tracks, ("phase", "range", "other"))):
-            names = view.names(lane.row)
-            keep = ~matching_names(view.capture, STEP)[names]
-            labels = self.labels.codes(view, names[keep])
-            layers.append(Stretches(lane.start[keep], lane.stop[keep], labels))
-        return layered(layers)
+        events = nested_events(view, tracks, ("phase", "range", "other"))
+        events = events.where(~matching_names(view.capture, STEP)[view.names(events.row)])
+        labels = self.labels.codes(view, view.names(events.row))
+        borders = zip(events.first[:-1].tolist(), events.first[1:].tolist(), strict=True)
+        lanes = [Stretches(events.start[a:b], events.stop[a:b], labels[a:b]) for a, b in borders]
+        return layered(lanes[::-1])
 
     def stack_label(self, stack: int, thread: int) -> int:
         """The label of a stack: ``load (dataset.py:41)``, or the function alone."""

@@ -10,7 +10,8 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,

@@ -13,7 +13,8 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, Values, join_columns, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import SelectedEvents, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import event_targets, masked_below_zero, scope_text
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events

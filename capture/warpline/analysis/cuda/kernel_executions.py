@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import Launches, gpu_events, has_launches, launch_of_each
 

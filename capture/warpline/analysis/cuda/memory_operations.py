@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.report import Targets
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import kind_code
 
 Int64Array = npt.NDArray[np.int64]

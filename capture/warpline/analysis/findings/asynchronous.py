@@ -17,7 +17,8 @@ from warpline.analysis.findings.finding import (
     Where,
 )
 from warpline.analysis.framework.nesting import outermost
-from warpline.analysis.framework.selection import SelectedEvents, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.overlap import Intervals, gaps
 from warpline.i18n import english, joined
 from warpline.model.intervals import merge_intervals

@@ -15,7 +15,8 @@ from warpline.analysis.findings.scope import WaitedFor
 from warpline.analysis.findings.segments import Segments, one_of
 from warpline.analysis.findings.wait_kinds import is_idle, is_importing
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import View, join_events
+from warpline.analysis.framework.selected.selected_events import join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.gpu_gaps import DATA_LOADING
 from warpline.i18n import english
 from warpline.model.intervals import merge_intervals

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.event_segments import event_segments
 from warpline.analysis.findings.lock_holders import with_holders
 from warpline.analysis.findings.segments import (
     NOBODY,
@@ -25,8 +26,6 @@ from warpline.analysis.findings.segments import (
 )
 from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads
 from warpline.analysis.findings.wait_kinds import is_importing, refine
-from warpline.analysis.framework.selection import View
-from warpline.model.intervals import merge_intervals
 from warpline.model.waits import OWN_THREAD
 
 Int64Array = npt.NDArray[np.int64]
@@ -34,8 +33,6 @@ _THREAD_ENDS_NS = 1_000_000
 """The end of a thread and that of the wait for it may be seen this far apart."""
 _CHILD_ENDS_NS = 5_000_000
 """A wait for a child may end this long before the child's last recorded state."""
-_HIDDEN_NS = 20_000
-"""Shorter gaps between two events of a thread count as running."""
 _SAMPLE_NS = 25_000_000
 """A sample explains running time up to this far away."""
 
@@ -54,7 +51,7 @@ def host_segments(threads: Threads) -> Segments:
         own = np.intersect1d(states.actor, wanted)
         parts.append(_tiled(threads, states.take(one_of(states.actor, wanted)), own))
     rest = np.setdiff1d(wanted, [*ends])
-    parts.append(_tiled(threads, _event_segments(view, rest), rest))
+    parts.append(_tiled(threads, event_segments(view, rest), rest))
     joined = with_holders(threads, join_segments([chain_segments(parts)]))
     return _with_births(threads, _with_ended_threads(threads, _with_children(threads, joined, ends), ends))
 
@@ -184,57 +181,6 @@ def _ends(threads: Threads) -> dict[int, int]:
     activity = threads.activity
     last = np.flatnonzero(np.append(activity.thread[1:] != activity.thread[:-1], True)[: len(activity)])
     return dict(zip(activity.thread[last].tolist(), activity.stop[last].tolist(), strict=True))
-
-
-def _event_segments(view: View, threads: Int64Array) -> Segments:
-    """Threads without states: they run during their events. Between events, the main thread of a process runs
-    unrecorded code, and other threads wait for it.
-    """
-    spans: dict[int, tuple[Int64Array, Int64Array]] = {}
-    counts: dict[int, int] = {}
-    for thread in threads.tolist():
-        tracks = [track.index for track in view.tracks_of_thread(thread) if track.device is None]
-        # Lane by lane: each is sorted, and close events merge into one stretch.
-        lanes = [
-            (merge_intervals(lane.start, lane.stop + _HIDDEN_NS), len(lane.row))
-            for track in tracks
-            for lane in view.lane_events([track])
-        ]
-        if lanes:
-            starts, stops = (np.concatenate([times[side] for times, _ in lanes]) for side in (0, 1))
-            counts[thread] = sum(count for _, count in lanes)
-            spans[thread] = merge_intervals(starts, stops)
-    mains = _main_threads(view, counts)
-    main_of = _mains_of(view, mains)
-    parts = []
-    for thread, (start, stop) in spans.items():
-        stop = stop - _HIDDEN_NS
-        if thread in mains:
-            start, stop = start[:1], stop[-1:]
-        else:
-            main = main_of.get(view.capture.threads[thread].process, NOBODY)
-            parts.append(
-                make_segments(np.full(len(start) - 1, thread), stop[:-1], start[1:], Cause.CONDITION, main)
-            )
-        parts.append(make_segments(np.full(len(start), thread), start, stop, Cause.RUNNING))
-    return join_segments(parts)
-
-
-def _mains_of(view: View, mains: frozenset[int]) -> dict[int, int]:
-    """The main thread of each process, among some threads."""
-    return {view.capture.threads[thread].process: thread for thread in sorted(mains, reverse=True)}
-
-
-def _main_threads(view: View, counts: dict[int, int]) -> frozenset[int]:
-    """For each process, the thread whose tid is its pid, else the one with most events."""
-    capture = view.capture
-    mains: dict[int, int] = {}
-    for thread in sorted(counts, key=lambda thread: -counts[thread]):
-        known = capture.threads[thread]
-        if known.tid == capture.processes[known.process].pid:
-            mains[known.process] = thread
-        mains.setdefault(known.process, thread)
-    return frozenset(mains.values())
 
 
 def _with_samples(threads: Threads, segments: Segments) -> Segments:

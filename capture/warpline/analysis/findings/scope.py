@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.launchers import program_behind
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.steps.step_breakdown import device_windows
@@ -308,10 +309,18 @@ def _ends_of_events(
     view: View, target: WaitedFor, kinds: Sequence[str] | None = None
 ) -> tuple[int, int] | None:
     """The start of the first and the end of the last event of the target's tracks; None without events."""
-    lanes = [lane for track in target.tracks for lane in view.lane_events([track], kinds) if len(lane.start)]
-    if not lanes:
+    if kinds is None:
+        # Events of a lane do not overlap: its last one also ends last.
+        lanes = view.lane_spans(target.tracks)
+        if not len(lanes):
+            return None
+        first, _ = view.times_of(lanes.first)
+        _, last = view.times_of(lanes.stop - 1)
+        return int(first.min()), int(last.max())
+    events = nested_events(view, target.tracks, kinds)
+    if not len(events):
         return None
-    return min(int(lane.start[0]) for lane in lanes), max(int(lane.stop[-1]) for lane in lanes)
+    return int(events.start.min()), int(events.stop.max())
 
 
 def _first_and_last(view: View, target: WaitedFor) -> tuple[int, int]:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.segments import NOBODY, IntArray, in_order
 from warpline.analysis.findings.wait_kinds import FRAME, own_frame
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.thread_states import STATES, state_codes
 
 Int64Array = npt.NDArray[np.int64]

@@ -17,7 +17,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.lane_times import Keys, event_rows, named, times_of_cut
+from warpline.analysis.framework.loops.lane_times import (
+    Keys,
+    ends_of_lanes,
+    event_rows,
+    named,
+    times_of_cut,
+)
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics, sums_as_statistics
@@ -116,19 +122,20 @@ def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatis
     if blocks is None:
         return None
     sums = np.zeros(max(len(view.capture.strings), 1), _SUM)
-    cut: list[tuple[int, int]] = []
-    for first, stop, offset in view.lane_places(kind):
+    lanes = view.lane_places(kind)
+    # Neighbouring lanes are one part where none of their events is cut.
+    parts = lanes.joined() if view.is_whole else lanes.take(lanes.counts > 2)
+    ends = 0 if view.is_whole else 1
+    for first, stop in parts.borders:
         view.check_cancelled()
-        if not view.is_whole:
-            cut += [(place, offset) for place in sorted({first, stop - 1})]
-            first, stop = first + 1, stop - 1
+        first, stop = first + ends, stop - ends
         low, high = blocks.add(loops, first, stop, sums)
         for remainder in (slice(first, low), slice(high, stop)):
             if remainder.start < remainder.stop:
                 durations = view.durations(event_rows(view, kind, remainder))
                 _add(loops, ids(remainder), durations, sums)
-    if cut:
-        _add(loops, *times_of_cut(view, kind, ids, np.array(cut, np.int64)), sums)
+    if len(lanes) and not view.is_whole:
+        _add(loops, *times_of_cut(view, kind, ids, ends_of_lanes(lanes)), sums)
     return _statistics(view, sums)
 
 

@@ -80,10 +80,9 @@ def times_together(
         return None
     view.check_cancelled()
     wanted = tracks if class_of_track is None else tracks & class_of_track.keys()
-    spans = [(track, span) for track, span in view.lane_spans(wanted)]
+    spans = view.lane_spans(wanted)
     first, stop, offset = (
-        np.array([getattr(span, name) for _, span in spans], np.int64)
-        for name in ("first", "stop", "offset_ns")
+        np.ascontiguousarray(column) for column in (spans.first, spans.stop, spans.offset_ns)
     )
     ids = max(len(view.capture.strings), 1)
     table_of_kind = np.full(256, NONE, np.uint8)
@@ -95,7 +94,7 @@ def times_together(
     joined[:, ~view.selected_names(ids)] = NONE
     lane_class = None
     if class_of_track is not None:
-        lane_class = np.array([class_of_track[track] for track, _ in spans], np.int32)
+        lane_class = np.array([class_of_track[track] for track in spans.track.tolist()], np.int32)
     times = np.empty(0, np.int64) if cuts is None else np.ascontiguousarray(cuts, np.int64)
     sets = np.zeros((len(times) + 1, 1 << classes if classes <= _MAX_CLASSES_OF_SETS else 0), np.int64)
     numbers, busy = np.zeros(classes + 1, np.int64), np.zeros(classes, np.int64)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.compiled import INTEGER, POINTER, Signatures, address, load
+from warpline.model.intervals import running_maximum
 from warpline.platform.systems import library_file
 
 Int64Array = npt.NDArray[np.int64]
 LIBRARY = Path(__file__).parent / library_file("nesting")
 SIGNATURES: Signatures = {
-    "warpline_parents": (None, [INTEGER, *[POINTER] * 5]),
+    "warpline_parents": (None, [POINTER] * 3),
+    "warpline_around": (None, [INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3]),
     "warpline_uncovered": (None, [INTEGER, *[POINTER] * 6]),
     "warpline_sort": (INTEGER, [INTEGER, *[POINTER] * 2]),
     "warpline_nested": (INTEGER, [POINTER, POINTER]),
@@ -30,6 +31,15 @@ SIGNATURES: Signatures = {
     "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
     "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
 }
+
+
+class _Events(ctypes.Structure):
+    """``Events`` of nesting.c."""
+
+    _fields_ = [
+        *((name, POINTER) for name in ("order", "start", "stop", "first")),
+        *((name, INTEGER) for name in ("n", "lanes")),
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -47,103 +57,186 @@ class LaneEvents:
     row: Int64Array
 
 
-def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The innermost event that contains each moment: start ≤ time < stop.
+@dataclass(frozen=True, eq=False)
+class NestedEvents:
+    """Events of several lanes, one lane after the other, outermost depth first; none of the lanes is empty.
+
+    ``start`` and ``stop`` int64 capture ns and ``row`` int64 of each event; ``first`` int64 [lanes + 1]: where each
+    lane begins, and the end. Events of a lane are sorted and do not overlap.
+    """
+
+    start: Int64Array
+    stop: Int64Array
+    row: Int64Array
+    first: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def counts(self) -> Int64Array:
+        """Number of events of each lane."""
+        return np.diff(self.first)
+
+    @property
+    def lane(self) -> Int64Array:
+        """The number of each event's lane, from 0."""
+        return np.repeat(np.arange(len(self.first) - 1), self.counts)
+
+    @cached_property
+    def by_start(self) -> Int64Array:
+        """Indices that sort the events by start, and equal starts by lane."""
+        # Concatenated lanes are a few ascending runs, which a stable sort merges.
+        return np.argsort(self.start, kind="stable").astype(np.int64, copy=False)
+
+    def lanes(self) -> list[LaneEvents]:
+        """The lanes one by one: for code whose cost may grow with their number."""
+        borders = zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
+        return [LaneEvents(self.start[a:b], self.stop[a:b], self.row[a:b]) for a, b in borders]
+
+    @property
+    def outermost(self) -> LaneEvents:
+        """The first lane, of one at least."""
+        first, stop = self.first[:2].tolist()
+        return LaneEvents(self.start[first:stop], self.stop[first:stop], self.row[first:stop])
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> NestedEvents:
+        """The events of a mask, without lanes of which nothing is left."""
+        before = np.append(0, np.cumsum(keep))[self.first]
+        first = np.append(before[:-1][np.diff(before) > 0], before[-1])
+        return NestedEvents(self.start[keep], self.stop[keep], self.row[keep], first)
+
+
+def enclosing(events: NestedEvents, times: Int64Array, compiled: bool = True) -> Int64Array:
+    """The innermost event that contains each moment: start ≤ time < stop; its index, int64, −1 for none.
 
     If several do, the one that began last wins; among equal starts, that of the later lane (the outermost depth comes
     first). ``times`` are int64 capture ns in any order.
-    Returns (lane, index in the lane), both int64, −1 where no event contains the moment.
     """
-    best_lane = np.full(len(times), -1, np.int64)
-    best_index = np.full(len(times), -1, np.int64)
+    loops = library() if compiled else None
+    if loops is None:
+        return _enclosing_lane_by_lane(events, times)
+    order = np.argsort(times, kind="stable")
+    moments = np.ascontiguousarray(times[order], np.int64)
+    stack, around = np.empty(len(events), np.int64), np.empty(len(times), np.int64)
+    columns = [np.require(column, np.int64, ["C", "A"]) for column in (events.start, events.stop)]
+    loops.warpline_around(
+        len(events),
+        *map(address, (events.by_start, *columns)),
+        len(times),
+        *map(address, (moments, stack, around)),
+    )
+    result = np.empty(len(times), np.int64)
+    result[order] = around
+    return result
+
+
+def _enclosing_lane_by_lane(events: NestedEvents, times: Int64Array) -> Int64Array:
+    best = np.full(len(times), -1, np.int64)
     best_start = np.full(len(times), np.iinfo(np.int64).min, np.int64)
-    for number, lane in enumerate(lanes):
-        if not len(lane.start):
-            continue
+    for first, lane in zip(events.first.tolist(), events.lanes(), strict=False):
         index = np.searchsorted(lane.start, times, "right") - 1
         candidate = np.maximum(index, 0)
         start = lane.start[candidate]
         better = (index >= 0) & (lane.stop[candidate] > times) & (start >= best_start)
-        best_lane[better] = number
-        best_index[better] = index[better]
+        best[better] = first + index[better]
         best_start[better] = start[better]
-    return best_lane, best_index
+    return best
 
 
-def enclosing_rows(lanes: Sequence[LaneEvents], times: Int64Array) -> Int64Array:
+def enclosing_rows(events: NestedEvents, times: Int64Array) -> Int64Array:
     """The event row of `enclosing` for each moment, −1 for none."""
-    lane, index = enclosing(lanes, times)
-    rows = np.full(len(times), -1, np.int64)
-    for number, events in enumerate(lanes):
-        here = lane == number
-        rows[here] = events.row[index[here]]
-    return rows
+    index = enclosing(events, times)
+    return np.append(events.row, -1)[index]
 
 
-def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
-    """For each event of each lane, the innermost event of another lane that contains it.
+def flat_parents(events: NestedEvents, compiled: bool = True) -> Int64Array:
+    """For each event, the index of the innermost event of another lane that contains it (int64), −1 for none.
 
-    Of two equal events, that of the earlier lane is the parent. Lanes may belong to several tracks of a thread.
-    Returns per lane (parent's lane, parent's index in it), −1 for events without a parent.
+    Of two equal events, that of the earlier lane is the parent. Lanes may belong to several tracks of a thread. An
+    empty event contains nothing; at the border of two events of a lane, only the later one can contain it.
     """
-    result = []
+    loops = library() if compiled else None
+    if loops is None:
+        return _parents_lane_by_lane(events)
+    start, stop, first = (
+        np.require(column, np.int64, ["C", "A"]) for column in (events.start, events.stop, events.first)
+    )
+    stack, parent = np.empty(len(events), np.int64), np.empty(len(events), np.int64)
+    order = _outer_first(events)
+    columns = _Events(*map(address, (order, start, stop, first)), len(events), len(first) - 1)
+    loops.warpline_parents(ctypes.byref(columns), address(stack), address(parent))
+    return parent
+
+
+def _outer_first(events: NestedEvents) -> Int64Array:
+    """Indices that sort the events by start, longer ones first, equal ones by lane."""
+    order = events.by_start
+    start, stop = events.start[order], events.stop[order]
+    is_head = np.append(True, start[1:] != start[:-1])[: len(order)]
+    is_longer = np.append(False, stop[1:] > stop[:-1])[: len(order)] & ~is_head
+    if not is_longer.any():
+        return order
+    # Few starts are shared by events of several tracks: only these are sorted again.
+    heads = np.flatnonzero(is_head)
+    is_unsorted = np.logical_or.reduceat(is_longer, heads)
+    here = np.flatnonzero(np.repeat(is_unsorted, np.diff(np.append(heads, len(order)))))
+    result = order.copy()
+    result[here] = order[here[np.lexsort((-stop[here], start[here]))]]
+    return result
+
+
+def _parents_lane_by_lane(events: NestedEvents) -> Int64Array:
+    result = np.full(len(events), -1, np.int64)
+    lanes, first = events.lanes(), events.first.tolist()
     for number, lane in enumerate(lanes):
-        parent_lane = np.full(len(lane.start), -1, np.int64)
-        parent_index = np.full(len(lane.start), -1, np.int64)
-        best_start = np.full(len(lane.start), np.iinfo(np.int64).min, np.int64)
-        best_stop = np.full(len(lane.start), np.iinfo(np.int64).max, np.int64)
+        parent = result[first[number] : first[number + 1]]
+        best_start = np.full(len(parent), np.iinfo(np.int64).min, np.int64)
+        best_stop = np.full(len(parent), np.iinfo(np.int64).max, np.int64)
         for outer_number, outer in enumerate(lanes):
-            if outer_number == number or not len(outer.start):
+            if outer_number == number:
                 continue
             index = np.searchsorted(outer.start, lane.start, "right") - 1
             candidate = np.maximum(index, 0)
             start, stop = outer.start[candidate], outer.stop[candidate]
-            # An empty event contains nothing, not even an empty event at the same moment.
             contains = (index >= 0) & (stop >= lane.stop) & (stop > start)
             if outer_number > number:
                 contains &= (start < lane.start) | (stop > lane.stop)
             tighter = (start > best_start) | ((start == best_start) & (stop <= best_stop))
             better = contains & tighter
-            parent_lane[better] = outer_number
-            parent_index[better] = index[better]
+            parent[better] = first[outer_number] + index[better]
             best_start[better], best_stop[better] = start[better], stop[better]
-        result.append((parent_lane, parent_index))
     return result
-
-
-def flat_parents(lanes: Sequence[LaneEvents], compiled: bool = True) -> Int64Array:
-    """`parents` as indices into the concatenation of all lanes, −1 for none."""
-    loops = library() if compiled else None
-    if loops is not None:
-        return _compiled_parents(loops, lanes)
-    first = np.cumsum([0] + [len(lane.start) for lane in lanes])
-    parts = [np.where(lane >= 0, first[np.maximum(lane, 0)] + index, -1) for lane, index in parents(lanes)]
-    return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
-
-
-def _compiled_parents(loops: ctypes.CDLL, lanes: Sequence[LaneEvents]) -> Int64Array:
-    starts, stops = (
-        [np.ascontiguousarray(times, np.int64) for times in columns]
-        for columns in ([lane.start for lane in lanes], [lane.stop for lane in lanes])
-    )
-    counts = np.array([len(times) for times in starts], np.int64)
-    parent = np.empty(int(counts.sum()), np.int64)
-    places = [np.array([address(times) for times in columns], np.uintp) for columns in (starts, stops)]
-    cursor = np.empty(len(lanes), np.int64)
-    loops.warpline_parents(len(lanes), *map(address, (*places, counts, cursor, parent)))
-    return parent
 
 
 def levels(parent: Int64Array) -> Int64Array:
     """Number of ancestors of each entry of a forest given by the index of each entry's parent (−1: a root)."""
-    level = np.zeros(len(parent), np.int64)
+    level = (parent >= 0).astype(np.int64)
     above = parent.copy()
-    while True:
-        inside = np.flatnonzero(above >= 0)
-        if not len(inside):
-            return level
-        level[inside] += 1
-        above[inside] = parent[above[inside]]
+    inside = np.flatnonzero(above >= 0)
+    while len(inside):
+        # ``above`` is an ancestor, ``level`` how far it is: each turn goes twice as far.
+        ancestor = above[inside]
+        level[inside] += level[ancestor]
+        above[inside] = above[ancestor]
+        inside = inside[above[inside] >= 0]
+    return level
+
+
+def places_by_value(values: Int64Array) -> dict[int, Int64Array]:
+    """The indices at which each value stands, ascending, by ascending value."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    heads = ordered[np.append(0, borders)].tolist() if len(ordered) else []
+    return dict(zip(heads, np.split(order, borders), strict=False))
+
+
+def places_by_level(level: Int64Array) -> list[Int64Array]:
+    """The indices of each level from 0 on, ascending."""
+    order = np.argsort(level, kind="stable")
+    count = np.bincount(level, minlength=0) if len(level) else np.empty(0, np.int64)
+    return np.split(order, np.cumsum(count)[:-1]) if len(count) else []
 
 
 def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDArray[np.bool_]:
@@ -151,10 +244,8 @@ def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDA
     order = np.lexsort((-stop, start, group))
     of_group, ends = group[order], stop[order]
     result = np.ones(len(order), bool)
-    for number in np.unique(of_group).tolist():
-        here = np.flatnonzero(of_group == number)
-        reach = np.maximum.accumulate(ends[here])
-        result[order[here[1:]]] = ends[here[1:]] > reach[:-1]
+    reach = running_maximum(of_group, ends)
+    result[order[1:]] = (of_group[1:] != of_group[:-1]) | (ends[1:] > reach[:-1])
     return result
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import LaneEvents
 from warpline.analysis.framework.report import unrecorded
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selected.spans import LaneSpans, rows_of
 from warpline.i18n import tr
 from warpline.model import Track
 from warpline.model.progress import IsCancelled, check_cancelled
@@ -49,62 +50,11 @@ class Selection:
     names: frozenset[int] | None = None
 
 
-@dataclass(frozen=True)
-class Span:
-    """Rows [first, stop) of one lane, or of neighbouring lanes on one clock; ``offset_ns`` is the clock's offset."""
-
-    first: int
-    stop: int
-    offset_ns: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SelectedEvents:
-    """Events as columns of equal length, ordered by row.
-
-    ``row`` int64, ``index`` int64 (index in the table of their kind, −1 if unknown), ``start`` int64 capture ns,
-    ``duration`` int64 ns as recorded, ``inside`` int64 ns of it within the selected range, ``name`` uint32 string id.
-    """
-
-    row: Int64Array
-    index: Int64Array
-    start: Int64Array
-    duration: Int64Array
-    inside: Int64Array
-    name: npt.NDArray[np.uint32]
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    @property
-    def stop(self) -> Int64Array:
-        """Ends in capture ns."""
-        return self.start + self.duration
-
-    def take(self, index: npt.NDArray[Any]) -> SelectedEvents:
-        """The events at an index or mask."""
-        return SelectedEvents(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
-
-
-def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
-    """The sets of events concatenated."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        empty = np.empty(0, np.int64)
-        return SelectedEvents(
-            row=empty, index=empty, start=empty, duration=empty, inside=empty, name=np.empty(0, np.uint32)
-        )
-    names = [item.name for item in fields(SelectedEvents)]
-    return SelectedEvents(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
-
-
-def _places(table: KindTable, spans: Sequence[Span]) -> Iterator[tuple[int, int, int]]:
-    """Non-empty ranges of a kind's table that lie in spans of rows: (first, stop, clock offset)."""
-    borders = np.array([(span.first, span.stop) for span in spans], np.int64).reshape(-1, 2)
-    for (first, stop), span in zip(table.places_of(borders).tolist(), spans, strict=True):
-        if stop > first:
-            yield first, stop, span.offset_ns
+def _places(table: KindTable, spans: LaneSpans) -> LaneSpans:
+    """Non-empty ranges of a kind's table that lie in spans of rows."""
+    first, stop = table.places_of(spans.first), table.places_of(spans.stop)
+    places = replace(spans, first=first, stop=stop)
+    return places.take(np.flatnonzero(stop > first))
 
 
 def is_exported_range(capture: Capture) -> bool:
@@ -136,8 +86,8 @@ class View:
         # An exported range is a range of a capture: events at its borders reach beyond it.
         self.is_whole = given.start_ns is None and given.stop_ns is None and not is_exported_range(capture)
         self._tracks_of_threads: dict[int, tuple[Track, ...]] | None = None
-        self._spans: dict[frozenset[int], tuple[Span, ...]] = {}
-        self._lane_places: dict[str, tuple[tuple[int, int, int], ...]] = {}
+        self._spans: dict[frozenset[int], LaneSpans] = {}
+        self._lane_places: dict[str, LaneSpans] = {}
 
     def restrict(self, start_ns: int, stop_ns: int) -> View:
         """The same selection in another time range (capture ns)."""
@@ -205,52 +155,46 @@ class View:
         """Selected tracks of these roles, in the capture's order."""
         return [t for t in self.capture.tracks if t.role in roles and t.index in self.tracks]
 
-    def spans(self, tracks: frozenset[int] | None = None) -> tuple[Span, ...]:
-        """Row spans of the selected events on ``tracks`` (default: every selected track)."""
+    def spans(self, tracks: frozenset[int] | None = None) -> LaneSpans:
+        """Row spans of the selected events on ``tracks`` (default: every selected track); neighbours are joined."""
         self.check_cancelled()
         tracks = self.tracks if tracks is None else tracks & self.tracks
         spans = self._spans.get(tracks)
         if spans is None:
-            spans = self._spans[tracks] = tuple(self._find_spans(tracks))
+            spans = self._spans[tracks] = self.lane_spans(tracks).joined()
         return spans
 
-    def _find_spans(self, tracks: frozenset[int]) -> Iterator[Span]:
-        pending: Span | None = None
-        for _, span in self.lane_spans(tracks):
-            if pending and pending.stop == span.first and pending.offset_ns == span.offset_ns:
-                pending = Span(pending.first, span.stop, span.offset_ns)
-                continue
-            if pending:
-                yield pending
-            pending = span
-        if pending:
-            yield pending
+    def lane_spans(self, tracks: Iterable[int]) -> LaneSpans:
+        """The rows that overlap the range of each lane of ``tracks``, in lane order; without empty ones."""
+        return self._spans_of_lanes(self._lanes_of(tracks))
 
-    def lane_spans(self, tracks: frozenset[int]) -> Iterator[tuple[int, Span]]:
-        """(track, rows that overlap the range) of each lane of ``tracks``, in lane order; skips empty ones."""
-        track_column = self.capture.lanes.track
-        for lane in self._lanes_of(tracks):
-            span = self._span_of_lane(lane)
-            if span.stop > span.first:
-                yield int(track_column[lane]), span
+    def nested_spans(self, tracks: Iterable[int]) -> LaneSpans:
+        """`lane_spans`, the outermost depth first."""
+        self.check_cancelled()
+        lanes = self._lanes_of(tracks)
+        return self._spans_of_lanes(lanes[np.argsort(self.capture.lanes.depth[lanes], kind="stable")])
 
-    def _lanes_of(self, tracks: Iterable[int]) -> list[int]:
+    def _lanes_of(self, tracks: Iterable[int]) -> Int64Array:
         """The lanes of tracks, ascending."""
         order, track_column = self._lanes_by_track
         wanted = np.unique(np.fromiter(tracks, np.int64))
         begins, ends = (np.searchsorted(track_column, wanted, side) for side in ("left", "right"))
-        places = zip(begins.tolist(), ends.tolist(), strict=True)
-        return sorted(lane for begin, end in places for lane in order[begin:end].tolist())
+        return np.sort(order[rows_of(begins.astype(np.int64), ends.astype(np.int64))])
 
-    def _span_of_lane(self, lane: int) -> Span:
-        """Rows of a lane that overlap the range; may be empty."""
+    def _spans_of_lanes(self, lanes: Int64Array) -> LaneSpans:
         capture = self.capture
-        rows = (
-            capture.lanes.rows(lane)
-            if self.is_whole
-            else capture.lane_slice(lane, self.start_ns, self.stop_ns)
+        if self.is_whole:
+            first = capture.lanes.first[lanes].astype(np.int64)
+            stop = first + capture.lanes.count[lanes].astype(np.int64)
+        else:
+            first, stop = capture.lane_borders(lanes, self.start_ns, self.stop_ns)
+        spans = LaneSpans(
+            track=capture.lanes.track[lanes].astype(np.int64),
+            first=first,
+            stop=stop,
+            offset_ns=capture.lane_offset_ns[lanes].astype(np.int64),
         )
-        return Span(rows.start, rows.stop, int(capture.lane_offset_ns[lane]))
+        return spans if bool((stop > first).all()) else spans.take(np.flatnonzero(stop > first))
 
     def has(self, *kinds: str) -> bool:
         """Whether the capture holds any event of these kinds, selected or not."""
@@ -258,25 +202,21 @@ class View:
 
     def count(self, kind: str, tracks: frozenset[int] | None = None) -> int:
         """Number of selected events of a kind, ignoring the name filter."""
-        return sum(stop - first for first, stop, _ in self.kind_ranges(kind, tracks))
+        return int(self.kind_places(kind, tracks).counts.sum())
 
-    def kind_ranges(self, kind: str, tracks: frozenset[int] | None = None) -> Iterator[tuple[int, int, int]]:
-        """Ranges of the kind's table: (first, stop, clock offset)."""
+    def kind_places(self, kind: str, tracks: frozenset[int] | None = None) -> LaneSpans:
+        """Ranges of the kind's table on ``tracks``."""
+        spans = self.spans(tracks)
         table = self.capture.kinds.get(kind)
-        if table is None:
-            return
-        yield from _places(table, self.spans(tracks))
+        return spans.take(np.empty(0, np.int64)) if table is None else _places(table, spans)
 
-    def lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
-        """`kind_ranges` lane by lane: only the first and last event of each can extend beyond the selected range."""
+    def lane_places(self, kind: str) -> LaneSpans:
+        """`kind_places` lane by lane: only the first and last event of each can extend beyond the selected range."""
         places = self._lane_places.get(kind)
         if places is None:
-            places = self._lane_places[kind] = tuple(self._find_lane_places(kind))
-        return iter(places)
-
-    def _find_lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
-        spans = [span for _, span in self.lane_spans(self.tracks)]
-        return _places(self.capture.kinds[kind], spans)
+            spans = self.lane_spans(self.tracks)
+            places = self._lane_places[kind] = _places(self.capture.kinds[kind], spans)
+        return places
 
     def selected_names(self, size: int) -> BoolArray:
         """For each of ``size`` string ids, whether the name filter selects it; all without a filter."""
@@ -298,9 +238,9 @@ class View:
         """
         waiting: list[SelectedEvents] = []
         filled = 0
-        for first, stop, offset in self.kind_ranges(kind, tracks):
-            for begin in range(first, stop, size):
-                part = self._read(kind, begin, min(begin + size, stop), offset, named)
+        for span in self.kind_places(kind, tracks):
+            for begin in range(span.first, span.stop, size):
+                part = self._read(kind, begin, min(begin + size, span.stop), span.offset_ns, named)
                 if filled + len(part) > size and waiting:
                     yield join_events(waiting)
                     waiting, filled = [], 0
@@ -409,33 +349,6 @@ class View:
     def _lane_of(self, rows: Int64Array) -> Int64Array:
         order, first = self._lane_order
         return order[np.maximum(np.searchsorted(first, rows, "right") - 1, 0)]
-
-    def nested_spans(self, tracks: Iterable[int]) -> Iterator[Span]:
-        """Rows of each lane of ``tracks`` that overlap the range, outermost depth first; skips empty ones."""
-        depth = self.capture.lanes.depth
-        for number in sorted(self._lanes_of(tracks), key=lambda n: (int(depth[n]), n)):
-            self.check_cancelled()
-            span = self._span_of_lane(number)
-            if span.stop > span.first:
-                yield span
-
-    def lane_events(self, tracks: Iterable[int], kinds: Sequence[str] | None = None) -> list[LaneEvents]:
-        """The events of `nested_spans` lane by lane; with ``kinds``, only those."""
-        codes = None
-        if kinds is not None:
-            codes = [self.capture.kinds[kind].code for kind in kinds if kind in self.capture.kinds]
-        result = []
-        for span in self.nested_spans(tracks):
-            row = np.arange(span.first, span.stop)
-            start = self.starts(slice(span.first, span.stop), span.offset_ns)
-            stop = start + self.durations(slice(span.first, span.stop))
-            if codes is not None:
-                keep = np.isin(self.capture.events.kind[span.first : span.stop], codes)
-                if not keep.all():
-                    row, start, stop = row[keep], start[keep], stop[keep]
-            if len(row):
-                result.append(LaneEvents(start, stop, row))
-        return result
 
     @cached_property
     def _track_offsets(self) -> Int64Array:

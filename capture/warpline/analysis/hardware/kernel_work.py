@@ -9,9 +9,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import LaneEvents, enclosing
+from warpline.analysis.framework.nested_events import nested_events
+from warpline.analysis.framework.nesting import enclosing_rows, places_by_value
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.framework.selection import SelectedEvents, Selection, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.framework.tables import combine_keys
 from warpline.analysis.hardware.arguments import parse_arguments
 from warpline.analysis.hardware.operator_work import OperatorWork, work_of
@@ -179,28 +181,14 @@ def _operators_of(view: View, kernels: SelectedEvents) -> Int64Array:
     if not len(work):
         return result
     owner = np.full(len(work), -1, np.int64)
-    works, threads = _works(view.capture), threads_of_tracks(view)
+    works, tracks_of = _works(view.capture), places_by_value(threads_of_tracks(view))
     around = view.other(Selection(int(start.min()), int(start.max()) + 1))
-    for number in np.unique(thread).tolist():
-        view.check_cancelled()
-        lanes = around.lane_events(np.flatnonzero(threads == number).tolist(), ["operator"])
-        here = np.flatnonzero(thread == number)
-        owner[here] = _innermost_known(works, lanes, start[here])
+    for number, here in places_by_value(thread).items():
+        operators = nested_events(around, tracks_of.get(number, ()), ["operator"])
+        known = operators.where(works.keys_of(operators.row) >= 0)
+        owner[here] = enclosing_rows(known, start[here])
     result[order[np.searchsorted(rows, work)]] = owner
     return result
-
-
-def _innermost_known(works: Works, lanes: list[LaneEvents], times: Int64Array) -> Int64Array:
-    known = []
-    for lane in lanes:
-        keep = works.keys_of(lane.row) >= 0
-        known.append(LaneEvents(lane.start[keep], lane.stop[keep], lane.row[keep]))
-    level, place = enclosing(known, times)
-    owner = np.full(len(times), -1, np.int64)
-    for number, events in enumerate(known):
-        here = level == number
-        owner[here] = events.row[place[here]]
-    return owner
 
 
 class Works:

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Texts
-from warpline.analysis.framework.selection import SelectedEvents, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys
 from warpline.analysis.jobs.communication_facts import communication_facts
 from warpline.analysis.jobs.rank_case import RankCase

@@ -15,7 +15,8 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import View, join_events
+from warpline.analysis.framework.selected.selected_events import join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero, ratio, scope_text
 from warpline.analysis.paddle.phases import tracks_by_rank, tracks_of_host
 from warpline.analysis.structure.event_types import MEMORY_OPERATION

@@ -87,7 +87,7 @@ def _has_grid(view: View) -> bool:
         return False
     if view.selection.names is None:
         _, valid = table.column("grid_x")
-        return any(bool(valid[first:stop].any()) for first, stop, _ in view.kind_ranges("kernel"))
+        return any(bool(valid[part.first : part.stop].any()) for part in view.kind_places("kernel"))
     return any(
         not np.ma.getmaskarray(view.column("kernel", "grid_x", events.index)).all()
         for events in view.batches("kernel")

@@ -12,7 +12,8 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import GPU_KINDS, View, join_events
+from warpline.analysis.framework.selected.selected_events import join_events
+from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.paddle.phases import (
     OF_RANGE,

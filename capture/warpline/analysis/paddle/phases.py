@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.nesting import outermost, window_sums, windows
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.selection import SelectedEvents, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.event_types import event_types, type_code
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.steps import find_steps

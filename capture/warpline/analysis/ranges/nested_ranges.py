@@ -50,18 +50,17 @@ class NestedRanges:
 
 def _nested(thread_lanes: ThreadLanes) -> dict[str, Int64Array]:
     """The columns of `NestedRanges` for one thread."""
-    lanes = thread_lanes.lanes
-    parent = flat_parents(lanes)
+    events = thread_lanes.events
+    parent = flat_parents(events)
     level = levels(parent)
-    start = np.concatenate([lane.start for lane in lanes])
-    stop = np.concatenate([lane.stop for lane in lanes])
+    start, stop = events.start, events.stop
     projection: Projection = project(thread_lanes.launches, start, stop)
     # By time, parents before children.
     order = np.lexsort((level, start))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     columns = {
-        "row": np.concatenate([lane.row for lane in lanes]),
+        "row": events.row,
         "start": start,
         "stop": stop,
         "level": level,

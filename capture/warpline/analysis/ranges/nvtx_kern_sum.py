@@ -12,7 +12,8 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
@@ -98,20 +99,19 @@ def _kernel_pairs(view: View, thread_lanes: ThreadLanes) -> Iterable[tuple[Int64
     if not len(launches):
         return
     kernel = _kernel_names(view, launches.work, index[index >= 0])
-    for lane in thread_lanes.lanes:
-        projection = project(launches, lane.start, lane.stop)
-        which, launch = projection.pairs()
-        place = view.capture.kinds["range"].indices_of(lane.row)
-        code = names.codes(place, view.names(lane.row))
-        style = styles(view, place, lane.row)
-        yield (
-            code[which],
-            style[which],
-            np.full(len(which), thread_lanes.thread, np.int64),
-            lane.row[which],
-            kernel[launch],
-            launches.work_ns[launch],
-        )
+    ranges = thread_lanes.events
+    which, launch = project(launches, ranges.start, ranges.stop).pairs()
+    place = view.capture.kinds["range"].indices_of(ranges.row)
+    code = names.codes(place, view.names(ranges.row))
+    style = styles(view, place, ranges.row)
+    yield (
+        code[which],
+        style[which],
+        np.full(len(which), thread_lanes.thread, np.int64),
+        ranges.row[which],
+        kernel[launch],
+        launches.work_ns[launch],
+    )
 
 
 def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.nesting import flat_parents, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
@@ -111,14 +112,13 @@ def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
     totals = np.zeros(len(code), np.int64)
     without_thread = tracks_without_thread(view)
     for tracks in tracks_of.values():
-        lanes = view.lane_events(tracks, ("range",)) if len(code) else []
-        if not lanes:
+        if not len(code):
             continue
-        row = np.concatenate([lane.row for lane in lanes])
-        start = np.maximum(np.concatenate([lane.start for lane in lanes]), view.start_ns)
-        stop = np.minimum(np.concatenate([lane.stop for lane in lanes]), view.stop_ns)
-        parent = flat_parents(lanes)
-        lanes.clear()
+        events = nested_events(view, tracks, ("range",))
+        parent = flat_parents(events)
+        row, start = events.row, np.maximum(events.start, view.start_ns)
+        stop = np.minimum(events.stop, view.stop_ns)
+        del events
         own = uncovered_times(start, stop, parent)
         del start, stop, parent
         for first in range(0, len(row), BATCH_EVENTS):

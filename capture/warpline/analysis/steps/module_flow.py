@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.nesting import flat_parents
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys
-from warpline.analysis.structure.modules import MODULE_KINDS, module_lanes
+from warpline.analysis.structure.modules import MODULE_KINDS, module_calls
 
 Int64Array = npt.NDArray[np.int64]
 NOBODY = -1
@@ -40,12 +40,9 @@ def module_flow(view: View) -> ModuleFlow:
     """The order of the selected calls, all threads together."""
     parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     for kind in MODULE_KINDS:
-        for _thread, lanes in module_lanes(view, kind):
-            row, start = (
-                np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("row", "start")
-            )
-            parent, name = flat_parents(lanes), view.names(row).astype(np.int64)
-            order = np.lexsort((start, parent))
+        for _thread, calls in module_calls(view, kind):
+            parent, name = flat_parents(calls), view.names(calls.row).astype(np.int64)
+            order = np.lexsort((calls.start, parent))
             before, after = order[:-1], order[1:]
             together = parent[before] == parent[after]
             before, after = before[together], after[together]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import enclosing_rows
+from warpline.analysis.framework.nested_events import nested_events
+from warpline.analysis.framework.nesting import enclosing_rows, places_by_value
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
 
@@ -19,15 +20,13 @@ def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds:
     rows = np.full(len(times), -1, np.int64)
     if not len(times):
         return rows
-    threads = threads_of_tracks(view)
+    tracks_of = places_by_value(threads_of_tracks(view))
     # Calls may lie before the selected range, so lanes are cut to the calls and not to the selection.
     around = view.other(Selection(int(times.min()), int(times.max()) + 1))
     present = [kind for kind in kinds if kind in view.capture.kinds]
-    for number in np.unique(thread).tolist():
-        tracks = np.flatnonzero(threads == number).tolist()
-        lanes = around.lane_events(tracks, present)
-        here = np.flatnonzero(thread == number)
-        rows[here] = enclosing_rows(lanes, times[here])
+    for number, here in places_by_value(thread).items():
+        events = nested_events(around, tracks_of.get(number, ()), present)
+        rows[here] = enclosing_rows(events, times[here])
     return rows
 
 

@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.model import UsageError
 from warpline.model.communication import COMMUNICATION_CALL
 

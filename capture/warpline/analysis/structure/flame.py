@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import LaneEvents, flat_parents, levels, self_times
+from warpline.analysis.framework.nested_events import nested_events
+from warpline.analysis.framework.nesting import (
+    NestedEvents,
+    flat_parents,
+    levels,
+    places_by_level,
+    self_times,
+)
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
@@ -129,13 +136,11 @@ def _columns(entries: npt.NDArray[Any]) -> tuple[tuple[Int64Array, ...], ...]:
 def _thread_trees(view: View, kinds: tuple[str, ...]) -> list[PathTree]:
     trees: list[PathTree] = []
     for tracks in tracks_by_thread(view).values():
-        lanes = view.lane_events(tracks, kinds)
-        if not lanes:
+        events = nested_events(view, tracks, kinds)
+        if not len(events):
             continue
-        start = np.concatenate([lane.start for lane in lanes])
-        stop = np.concatenate([lane.stop for lane in lanes])
-        row = np.concatenate([lane.row for lane in lanes])
-        parent = flat_parents(lanes)
+        start, stop, row = events.start, events.stop, events.row
+        parent = flat_parents(events)
         inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
         own = np.maximum(self_times(inside, parent), 0)
         names = view.names(row).astype(np.int64)
@@ -183,8 +188,8 @@ def laid_out(tree: Tree) -> Flame:
     own = np.array(tree.own, np.int64)
     value = own.copy() if tree.value is None else np.array(tree.value, np.int64)
     depth = levels(parent)
-    for level in range(int(depth.max(initial=0)), 0, -1) if tree.value is None else ():
-        here = np.flatnonzero(depth == level)
+    by_level = places_by_level(depth)
+    for here in by_level[:0:-1] if tree.value is None else ():
         np.add.at(value, parent[here], value[here])
     # Each sibling begins where the wider ones end.
     siblings = np.lexsort((-value, parent))
@@ -192,8 +197,7 @@ def laid_out(tree: Tree) -> Flame:
     eldest = np.searchsorted(parent[siblings], parent[siblings])
     left = np.zeros(n, np.int64)
     left[siblings] = before - before[eldest]
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        here = np.flatnonzero(depth == level)
+    for here in by_level[1:]:
         left[here] += left[parent[here]]
     order = np.empty(n, np.int64)
     order[siblings] = np.arange(n)
@@ -222,10 +226,10 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     captions: list[tuple[int, str]] = []
     title = thread_titles(view)
     for tracks in tracks_by_thread(view).values():
-        lanes = view.lane_events(tracks, kinds)
-        if not lanes:
+        events = nested_events(view, tracks, kinds)
+        if not len(events):
             continue
-        row, parent, level, left, inside, own = _longest(view, lanes)
+        row, parent, level, left, inside, own = _longest(view, events)
         parts.append((row, np.where(parent >= 0, parent + filled, -1), level + ground, left, inside, own))
         track = view.capture.tracks[tracks[0]]
         captions.append((ground - 1, title(-2 - track.index if track.thread is None else track.thread)))
@@ -251,28 +255,22 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     )
 
 
-def _longest(view: View, lanes: list[LaneEvents]) -> tuple[Int64Array, ...]:
+def _longest(view: View, events: NestedEvents) -> tuple[Int64Array, ...]:
     """The longest `MAX_BOXES` events of a thread as columns.
 
     (row, index of the parent among them (−1: none), level, start in the range, time inside the range, own part of it).
     """
-    inside = np.concatenate([lane.stop - lane.start for lane in lanes])
-    start = np.concatenate([lane.start for lane in lanes])
+    start, inside = events.start, events.stop - events.start
     if not view.is_whole:
         np.minimum(start + inside, view.stop_ns, out=inside)
         inside -= np.maximum(start, view.start_ns)
         np.maximum(inside, 0, out=inside)
-    parent = flat_parents(lanes)
+    parent = flat_parents(events)
     keep = _places_of_longest(inside)
-    row = np.concatenate([lane.row for lane in lanes])[keep]
+    row = events.row[keep]
     left = np.maximum(start[keep], view.start_ns) - view.start_ns
     own = np.maximum(self_times(inside, parent)[keep], 0)
-    level = np.zeros(len(keep), np.int64)
-    above = parent[keep]
-    while (above >= 0).any():
-        level += above >= 0
-        above = np.where(above >= 0, parent[np.maximum(above, 0)], -1)
-    return row, _renumbered(parent, keep), level, left, inside[keep], own
+    return row, _renumbered(parent, keep), levels(parent)[keep], left, inside[keep], own
 
 
 def _places_of_longest(value: Int64Array) -> Int64Array:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.loops.lane_gaps import lane_gaps
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
+from warpline.analysis.framework.selected.selected_events import join_events
+from warpline.analysis.framework.selection import GPU_KINDS, Selection, View
 from warpline.analysis.structure.gpus import Gpu, gpu_work
 from warpline.analysis.structure.launches import calls_of_rows
 from warpline.analysis.structure.overlap import Intervals, covered_ns

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.lane_sweep import times_together
-from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, Span, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selected.spans import Span
+from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import Intervals, combination_times
 from warpline.model import Track
@@ -213,7 +215,7 @@ def windows_of(
 def active_span(view: View, gpu: Gpu) -> tuple[int, int]:
     """The first start and the last end of the GPU's work, cut to the selected range; (0, 0) without work."""
     first, last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-    for _, span in view.lane_spans(gpu.tracks & view.tracks):
+    for span in view.lane_spans(gpu.tracks & view.tracks):
         # Events of a lane do not overlap: the last one also ends last.
         head, tail = _ends_of_work(view, span)
         if head is not None and tail is not None:

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.nesting import (
-    LaneEvents,
+    NestedEvents,
     enclosing,
     flat_parents,
     self_times,
     window_sums,
     windows,
 )
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.event_types import HOST_KINDS, event_types
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.projection import launches_of_host
@@ -100,10 +102,10 @@ def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iter
         chosen = frozenset(tracks)
         if not any(view.count(kind, chosen) for kind in kinds if kind in capture.kinds):
             continue
-        lanes = view.lane_events(tracks, kinds)
-        if lanes:
-            calls = view.lane_events(neighbours(view, thread), ("cuda_api",))[:1]
-            yield _assembled(view, thread, lanes, launches.of_thread(thread), calls)
+        nested = nested_events(view, tracks, kinds)
+        if len(nested):
+            calls = nested_events(view, neighbours(view, thread), ("cuda_api",))
+            yield _assembled(view, thread, nested, launches.of_thread(thread), calls)
 
 
 def neighbours(view: View, thread: int) -> list[int]:
@@ -119,32 +121,25 @@ def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:
     return inside
 
 
-def _calls_inside(view: View, lanes: list[LaneEvents], calls: list[LaneEvents], n: int) -> Int64Array:
+def _calls_inside(view: View, nested: NestedEvents, calls: NestedEvents) -> Int64Array:
     """Time of the outermost API calls for which each event is the innermost enclosing one."""
-    total = np.zeros(n, np.int64)
-    base = np.cumsum([0] + [len(lane.row) for lane in lanes])
-    for lane in calls:
-        number, place = enclosing(lanes, lane.start)
-        owned = np.flatnonzero(number >= 0)
-        owner = base[number[owned]] + place[owned]
-        time = _inside(view, lane.start[owned], lane.stop[owned])
-        total += np.bincount(owner, weights=time, minlength=n).astype(np.int64)
-    return total
+    outermost = slice(0, int(calls.first[min(1, len(calls.first) - 1)]))
+    start, stop = calls.start[outermost], calls.stop[outermost]
+    owner = enclosing(nested, start)
+    owned = np.flatnonzero(owner >= 0)
+    time = _inside(view, start[owned], stop[owned])
+    return np.bincount(owner[owned], weights=time, minlength=len(nested)).astype(np.int64)
 
 
 def _assembled(
-    view: View, thread: int, lanes: list[LaneEvents], launches: Launches, calls: list[LaneEvents]
+    view: View, thread: int, nested: NestedEvents, launches: Launches, calls: NestedEvents
 ) -> ThreadEvents:
     capture = view.capture
-    row = np.concatenate([lane.row for lane in lanes])
-    start = np.concatenate([lane.start for lane in lanes])
-    stop = np.concatenate([lane.stop for lane in lanes])
-    parent = flat_parents(lanes)
+    row, start, stop = nested.row, nested.start, nested.stop
+    parent = flat_parents(nested)
     first, last = windows(launches.call_start, start, stop)
     gpu_ns = window_sums(launches.work_ns, first, last)
-    lane, place = enclosing(lanes, launches.call_start)
-    base = np.cumsum([0] + [len(events.row) for events in lanes])
-    owner = np.where(lane >= 0, base[np.maximum(lane, 0)] + place, -1)
+    owner = enclosing(nested, launches.call_start)
     owned = np.flatnonzero(owner >= 0)
     self_gpu = np.bincount(owner[owned], weights=launches.work_ns[owned], minlength=len(row)).astype(np.int64)
     cpu = _inside(view, start, stop)
@@ -178,7 +173,7 @@ def _assembled(
         thread=np.full(len(row), thread, np.int64),
         gpu_ns=gpu_ns,
         parent=parent,
-        self_cpu_ns=self_times(cpu, parent) - _calls_inside(view, lanes, calls, len(row)),
+        self_cpu_ns=self_times(cpu, parent) - _calls_inside(view, nested, calls),
         self_gpu_ns=self_gpu,
     )
     wanted = view.selection.names
@@ -194,12 +189,13 @@ def merge_recursion(events: HostEvents) -> Int64Array:
     """
     above = np.maximum(events.parent, 0)
     repeats = (events.parent >= 0) & (events.name == events.name[above]) & (events.type == events.type[above])
-    outer = np.arange(len(events))
+    outer = np.where(repeats, above, np.arange(len(events)))
     while True:
-        inner = repeats[outer]
-        if not inner.any():
+        # Each turn goes twice as far.
+        further = outer[outer]
+        if np.array_equal(further, outer):
             return outer
-        outer = np.where(inner, events.parent[outer], outer)
+        outer = further
 
 
 def _only_names(events: HostEvents, names: frozenset[int]) -> HostEvents:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from warpline.analysis.framework.loops.lane_times import Keys, Places, named
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics
 from warpline.analysis.framework.tables import statistics_by_name
 from warpline.model.communication import COMMUNICATION

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import BATCH_EVENTS, GPU_KINDS, SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import BATCH_EVENTS, GPU_KINDS, View
 from warpline.model.links import LAUNCH
 
 Int64Array = npt.NDArray[np.int64]

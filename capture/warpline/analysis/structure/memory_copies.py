@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import View
 
 UNIFIED_COPIES = (11, 12, 13)
 """``copy_kind`` of migrations to the device, to the host, and between devices, as CUPTI numbers them."""

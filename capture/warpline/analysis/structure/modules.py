@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.nesting import LaneEvents, flat_parents, self_times, window_sums, windows
+from warpline.analysis.framework.nested_events import nested_events
+from warpline.analysis.framework.nesting import (
+    NestedEvents,
+    flat_parents,
+    self_times,
+    window_sums,
+    windows,
+)
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.launches import threads_of_tracks
 from warpline.analysis.structure.nested.path_tree import (
@@ -79,9 +86,9 @@ def module_tree(view: View) -> ModuleTree:
     backwards, works = derivatives(view), operator_flops(view)
     tree = joined_tree(
         [
-            _thread_tree(view, backwards, works, kind, *thread_lanes)
+            _thread_tree(view, backwards, works, kind, *calls)
             for kind in MODULE_KINDS
-            for thread_lanes in module_lanes(view, kind)
+            for calls in module_calls(view, kind)
         ]
     )
     order = depth_first(tree)
@@ -111,8 +118,8 @@ def module_tree(view: View) -> ModuleTree:
     )
 
 
-def module_lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]]:
-    """(thread, lanes of module calls) of each thread that has any, outermost depth first."""
+def module_calls(view: View, kind: str) -> Iterator[tuple[int, NestedEvents]]:
+    """(thread, module calls) of each thread that has any."""
     capture = view.capture
     if kind not in capture.kinds:
         return
@@ -127,21 +134,18 @@ def module_lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]
     for thread, tracks in of_thread.items():
         if not view.count(kind, frozenset(tracks)):
             continue
-        lanes = view.lane_events(tracks, (kind,))
+        calls = nested_events(view, tracks, (kind,))
         if wanted is not None:
-            masks = [(lane, wanted[view.names(lane.row)]) for lane in lanes]
-            lanes = [LaneEvents(lane.start[m], lane.stop[m], lane.row[m]) for lane, m in masks if m.any()]
-        if lanes:
-            yield thread, lanes
+            calls = calls.where(wanted[view.names(calls.row)])
+        if len(calls):
+            yield thread, calls
 
 
 def _thread_tree(
-    view: View, backwards: OperatorSums, works: OperatorSums, kind: str, thread: int, lanes: list[LaneEvents]
+    view: View, backwards: OperatorSums, works: OperatorSums, kind: str, thread: int, calls: NestedEvents
 ) -> PathTree:
-    row, start, stop = (
-        np.concatenate([getattr(lane, column) for lane in lanes]) for column in ("row", "start", "stop")
-    )
-    parent = flat_parents(lanes)
+    row, start, stop = calls.row, calls.start, calls.stop
+    parent = flat_parents(calls)
     inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
     launches = launches_of_host(view).of_thread(thread)
     gpu = window_sums(launches.work_ns, *windows(launches.call_start, start, stop))

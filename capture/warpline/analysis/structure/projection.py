@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.nesting import (
     LaneEvents,
+    NestedEvents,
+    places_by_value,
     window_extremes,
     window_pairs,
     window_sums,
@@ -63,13 +66,13 @@ def project(launches: Launches, starts: Int64Array, stops: Int64Array) -> Projec
 
 @dataclass(frozen=True)
 class ThreadLanes:
-    """The lanes of all range tracks (domains) of one thread, outermost depth first, and the thread's launches.
+    """The events of all range tracks (domains) of one thread and the thread's launches.
 
     ``thread`` is −2 − track for a track without a thread.
     """
 
     thread: int
-    lanes: list[LaneEvents]
+    events: NestedEvents
     launches: Launches
 
 
@@ -94,12 +97,12 @@ def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
     """
     everything: Launches | None = None
     for thread, tracks in tracks_holding(view, kinds).items():
-        lanes = view.lane_events(tracks, kinds)
-        if not lanes:
+        events = nested_events(view, tracks, kinds)
+        if not len(events):
             continue
         if everything is None:
             everything = launches_of_host(view)
-        yield ThreadLanes(thread, lanes, everything.of_thread(thread))
+        yield ThreadLanes(thread, events, everything.of_thread(thread))
 
 
 def launches_of_host(view: View) -> Launches:
@@ -144,25 +147,22 @@ def ranges_on_stream(view: View, stream: int, kind: str = "range") -> list[LaneE
     """
     part = view.capture.rows_of_track(stream)
     launches, _ = launch_of_rows(view, np.arange(part.start, part.stop))
-    threads = threads_of_tracks(view)
-    depths: list[list[LaneEvents]] = []
+    tracks_of = places_by_value(threads_of_tracks(view))
+    depth, start, stop, row = ([np.empty(0, np.int64)] for _ in range(4))
     for thread in np.unique(launches.thread).tolist():
-        thread_launches = launches.of_thread(thread)
-        lanes = view.lane_events(np.flatnonzero(threads == thread).tolist(), [kind])
-        for depth, lane in enumerate(lanes):
-            view.check_cancelled()
-            projection = project(thread_launches, lane.start, lane.stop)
-            has_work = np.flatnonzero(projection.count > 0)
-            if depth == len(depths):
-                depths.append([])
-            times = projection.start[has_work], projection.stop[has_work]
-            depths[depth].append(LaneEvents(*times, lane.row[has_work]))
-    return [joined for joined in map(_joined, depths) if len(joined.row)]
-
-
-def _joined(lanes: list[LaneEvents]) -> LaneEvents:
-    start, stop, row = (
-        np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("start", "stop", "row")
+        view.check_cancelled()
+        events = nested_events(view, tracks_of.get(thread, ()), [kind])
+        projection = project(launches.of_thread(thread), events.start, events.stop)
+        has_work = np.flatnonzero(projection.count > 0)
+        depth.append(events.lane[has_work])
+        start.append(projection.start[has_work])
+        stop.append(projection.stop[has_work])
+        row.append(events.row[has_work])
+    level = np.concatenate(depth)
+    times = np.concatenate(start)
+    order = np.lexsort((times, level))
+    borders = np.flatnonzero(np.diff(level[order])) + 1
+    columns = (
+        np.split(column[order], borders) for column in (times, np.concatenate(stop), np.concatenate(row))
     )
-    order = np.argsort(start, kind="stable")
-    return LaneEvents(start[order], stop[order], row[order])
+    return [LaneEvents(*lane) for lane in zip(*columns, strict=True) if len(lane[0])]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.nesting import LaneEvents
 from warpline.analysis.framework.selection import View
 from warpline.model.flags import Flag
@@ -144,8 +145,8 @@ def _before_sampling(view: View, thread: Int64Array, times: Int64Array) -> Int64
 def _states(view: View, thread: int) -> LaneEvents | None:
     """The states of a thread over the whole capture, by time."""
     tracks = [track.index for track in view.tracks_of_thread(thread) if track.role == "state"]
-    lanes = view.everything().lane_events(tracks, ("thread_state",))
-    return lanes[0] if lanes else None
+    states = nested_events(view.everything(), tracks, ("thread_state",))
+    return states.outermost if len(states) else None
 
 
 def _is_running(view: View, rows: Int64Array) -> BoolArray:

@@ -14,7 +14,8 @@ from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.framework.selection import SelectedEvents, Selection, View, join_events
+from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
+from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.event_types import (
     HOST_KINDS,
     HOST_TYPES,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import SelectedEvents, Selection, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.waits import WAIT_FAMILIES

@@ -79,6 +79,10 @@ class ExactQueries:
         """Rows of a lane's events that overlap [start_ns, stop_ns); instants inside count."""
         return self.lane_columns.rows_between(lane, start_ns, stop_ns)
 
+    def lane_borders(self, lanes: Int64Array, start_ns: int, stop_ns: int) -> tuple[Int64Array, Int64Array]:
+        """`lane_slice` of many lanes at once: the first and the past-the-last row of each, int64 [lanes]."""
+        return self.lane_columns.rows_between_of(lanes, start_ns, stop_ns)
+
     def rows_in(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int) -> Int64Array:
         """Rows of events on these lanes that overlap [start_ns, stop_ns), by lane and start."""
         parts = [self.lane_slice(lane, start_ns, stop_ns) for lane in np.asarray(lanes, np.int64).tolist()]

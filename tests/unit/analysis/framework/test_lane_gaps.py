@@ -54,9 +54,7 @@ def test_the_merge_gives_up_on_an_unsorted_lane(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     with write_work(path, 3) as capture:
         lanes = View(capture).lane_spans(gpus(View(capture))[0].tracks)
-        rows = max(
-            (slice(span.first, span.stop) for _, span in lanes), key=lambda rows: rows.stop - rows.start
-        )
+        rows = max((slice(span.first, span.stop) for span in lanes), key=lambda rows: rows.stop - rows.start)
     with h5py.File(path, "r+") as file:
         file["events/start"][rows] = np.asarray(file["events/start"][rows])[::-1]
     with open_capture(path) as capture:

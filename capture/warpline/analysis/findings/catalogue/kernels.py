@@ -21,7 +21,7 @@ from warpline.analysis.findings.kernels.target_work import target_work
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import distinct
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.structure.attribution import operators_around
 from warpline.analysis.structure.kernels import communication_ids, tensor_cores_of
 from warpline.analysis.structure.overlap import covered_ns

@@ -12,8 +12,9 @@ from warpline.analysis.findings.draft import cost, make_finding, pieces_of
 from warpline.analysis.findings.finding import Doing, Finding, Severity, Where
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.nesting import flat_parents, self_times
-from warpline.analysis.framework.selection import join_events
+from warpline.analysis.framework.selected.selected_events import join_events
 from warpline.analysis.structure.overlap import covered_ns
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
@@ -29,17 +30,14 @@ def find_operators(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     tracks = case.view.capture.tracks
-    lanes = case.view.lane_events(
-        [track for track in case.target.tracks if tracks[track].role == "operators"]
+    events = nested_events(
+        case.view, [track for track in case.target.tracks if tracks[track].role == "operators"]
     )
-    if not lanes:
+    if not len(events):
         return
     first, last = case.view.start_ns, case.view.start_ns + case.view.duration_ns
-    duration = np.concatenate([np.minimum(lane.stop, last) - np.maximum(lane.start, first) for lane in lanes])
-    own = self_times(duration, flat_parents(lanes))
-    names, inverse = np.unique(
-        case.view.names(np.concatenate([lane.row for lane in lanes])), return_inverse=True
-    )
+    own = self_times(np.minimum(events.stop, last) - np.maximum(events.start, first), flat_parents(events))
+    names, inverse = np.unique(case.view.names(events.row), return_inverse=True)
     best = int(np.argmax(np.bincount(inverse.reshape(-1), own)))
     chosen = inverse.reshape(-1) == best
     name = case.view.capture.strings[int(names[best])]

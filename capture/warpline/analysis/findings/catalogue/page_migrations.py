@@ -11,7 +11,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.draft import NOTE, cost, make_finding, pieces_of
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.framework.selection import SelectedEvents
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.structure.memory_copies import page_migrations
 from warpline.i18n import english, english_n
 from warpline.model.intervals import clip_intervals, merge_intervals

@@ -15,7 +15,7 @@ from warpline.analysis.findings.finding import Evidence, Finding, Severity
 from warpline.analysis.findings.host_places import moments_in, usual_call
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.i18n import english, joined
 from warpline.model.intervals import clip_intervals, union_ns
 from warpline.model.times import format_duration

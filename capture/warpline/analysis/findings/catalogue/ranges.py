@@ -14,7 +14,8 @@ from warpline.analysis.findings.draft import NOTE, cost, make_finding, pieces_of
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.framework.nesting import LaneEvents, flat_parents, self_times
+from warpline.analysis.framework.nested_events import nested_events
+from warpline.analysis.framework.nesting import NestedEvents, flat_parents, self_times
 from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
 
@@ -25,15 +26,13 @@ _LISTED = 3
 def find_ranges(case: Case) -> Iterator[Finding]:
     """Find the names of ranges with the most self time."""
     pieces = pieces_of(case, "ranges")
-    lanes = _lanes(case) if len(pieces) else []
-    if not lanes:
+    events = _events(case) if len(pieces) else None
+    if events is None or not len(events):
         return
     # Clipped to the range: events cut by its borders count as far as they lie inside.
-    start, stop = (np.concatenate([getattr(lane, side) for lane in lanes]) for side in ("start", "stop"))
-    inside = np.maximum(np.minimum(stop, case.view.stop_ns) - np.maximum(start, case.view.start_ns), 0)
-    own = self_times(inside, flat_parents(lanes))
-    rows = np.concatenate([lane.row for lane in lanes])
-    names, inverse = np.unique(case.view.names(rows), return_inverse=True)
+    inside = np.minimum(events.stop, case.view.stop_ns) - np.maximum(events.start, case.view.start_ns)
+    own = self_times(np.maximum(inside, 0), flat_parents(events))
+    names, inverse = np.unique(case.view.names(events.row), return_inverse=True)
     time = np.bincount(inverse.reshape(-1), own)
     count = np.bincount(inverse.reshape(-1))
     strings = case.view.capture.strings
@@ -61,13 +60,13 @@ def find_ranges(case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _lanes(case: Case) -> list[LaneEvents]:
+def _events(case: Case) -> NestedEvents:
     tracks = [
         track
         for track in case.target.tracks
         if case.view.capture.tracks[track].role not in ("state", "samples")
     ]
-    return case.view.lane_events(tracks, [kind for kind in RANGE_KINDS if kind in case.view.capture.kinds])
+    return nested_events(case.view, tracks, RANGE_KINDS)
 
 
 def find_time_between_ranges(case: Case) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from warpline.analysis.findings.finding import Evidence, Finding, Severity, Wher
 from warpline.analysis.findings.host_places import MOMENTS, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.structure.gpu_gaps import SYNCHRONIZATION
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import launch_of_each

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.structure.attribution import enclosing_of_calls
 from warpline.analysis.structure.launches import calls_of_rows
 from warpline.i18n import english, english_n, joined

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.kernels.target_work import TargetWork, operator_text, target_work
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.hardware.alignment import MULTIPLES, unaligned_sizes
 from warpline.analysis.hardware.devices import DeviceModel
 from warpline.analysis.hardware.kernel_work import OperatorGroup

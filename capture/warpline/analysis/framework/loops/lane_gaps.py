@@ -49,10 +49,8 @@ def lane_gaps(
     if loops is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
         return None
     view.check_cancelled()
-    spans = [span for _, span in view.lane_spans(tracks & view.tracks)]
-    lanes = [
-        np.array([getattr(span, name) for span in spans], np.int64) for name in ("first", "stop", "offset_ns")
-    ]
+    spans = view.lane_spans(tracks & view.tracks)
+    lanes = [np.ascontiguousarray(column) for column in (spans.first, spans.stop, spans.offset_ns)]
     is_kind = np.zeros(256, np.uint8)
     is_kind[[view.capture.kinds[kind].code for kind in kinds if kind in view.capture.kinds]] = 1
     ids = max(len(view.capture.strings), 1)

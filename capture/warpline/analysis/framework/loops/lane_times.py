@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.selected.spans import LaneSpans
 from warpline.analysis.framework.selection import BATCH_EVENTS, View
 
 Int64Array = npt.NDArray[np.int64]
@@ -33,7 +34,7 @@ def times_by_name(view: View, kind: str, keys: Keys | None = None) -> Iterator[P
 def name_counts(view: View, kind: str, tracks: frozenset[int] | None = None) -> Int64Array:
     """Number of selected events of a kind by name, on some tracks or all: int64 [string ids]."""
     counts = np.zeros(max(len(view.capture.strings), 1), np.int64)
-    for first, stop, _ in view.kind_ranges(kind, tracks):
+    for first, stop in view.kind_places(kind, tracks).borders:
         for begin in range(first, stop, BATCH_EVENTS):
             view.check_cancelled()
             names = view.names(view.places(kind, begin, min(begin + BATCH_EVENTS, stop)))
@@ -60,15 +61,14 @@ def _parts(view: View, kind: str, keys: Keys) -> Iterator[Part]:
     if kind not in view.capture.kinds:
         return
     if view.is_whole:
-        for first, stop, _ in view.kind_ranges(kind):
+        for first, stop in view.kind_places(kind).borders:
             yield from _inside(view, kind, keys, first, stop)
         return
-    cut: list[tuple[int, int]] = []
-    for first, stop, offset in view.lane_places(kind):
-        cut += [(place, offset) for place in sorted({first, stop - 1})]
+    lanes = view.lane_places(kind)
+    for first, stop in lanes.take(lanes.counts > 2).borders:
         yield from _inside(view, kind, keys, first + 1, stop - 1)
-    if cut:
-        yield times_of_cut(view, kind, keys, np.array(cut, np.int64))
+    if len(lanes):
+        yield times_of_cut(view, kind, keys, ends_of_lanes(lanes))
 
 
 def _inside(view: View, kind: str, keys: Keys, first: int, stop: int) -> Iterator[Part]:
@@ -78,6 +78,14 @@ def _inside(view: View, kind: str, keys: Keys, first: int, stop: int) -> Iterato
         places = slice(begin, min(begin + BATCH_EVENTS, stop))
         rows = event_rows(view, kind, places)
         yield _wanted(view, view.names(rows), keys(places), view.durations(rows))
+
+
+def ends_of_lanes(lanes: LaneSpans) -> Int64Array:
+    """(place, clock offset) of the first and the last place of each lane, int64 [ends, 2]."""
+    place = np.stack([lanes.first, lanes.stop - 1], 1).ravel()
+    is_other = np.append(True, place[1:] != place[:-1])
+    ends: Int64Array = np.stack([place, np.repeat(lanes.offset_ns, 2)], 1)[is_other]
+    return ends
 
 
 def times_of_cut(view: View, kind: str, keys: Keys, cut: Int64Array) -> Part:

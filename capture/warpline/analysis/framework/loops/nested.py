@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.loops.entries import ENTRY, EntryTable, copied
 from warpline.analysis.framework.nesting import library
-from warpline.analysis.framework.selection import Span, View
+from warpline.analysis.framework.selected.spans import LaneSpans, Span
+from warpline.analysis.framework.selection import View
 from warpline.compiled import INTEGER, POINTER, address
 
 Int64Array = npt.NDArray[np.int64]
@@ -116,7 +117,7 @@ class NestedSums:
 
 def nested_sums(
     view: View,
-    spans: Sequence[Span],
+    spans: LaneSpans,
     kinds: Sequence[str],
     work: Work | None = None,
     calls: Span | None = None,
@@ -142,9 +143,7 @@ def nested_sums(
     if loops is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
         return None
     view.check_cancelled()
-    lanes = [
-        np.array([getattr(span, name) for span in spans], np.int64) for name in ("first", "stop", "offset_ns")
-    ]
+    lanes = [np.ascontiguousarray(column) for column in (spans.first, spans.stop, spans.offset_ns)]
     typed = typed or Typed((), _BY_PATH if paths else _BY_ITSELF)
     types = typed.types
     if typed.code == _BY_ITSELF:

@@ -6,38 +6,82 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* For each event of each lane (sorted by start, not overlapping), the innermost event of another lane that contains it:
- * its index in the concatenation of all lanes, -1 for none. `cursor` has one entry for each lane. */
-EXPORT void warpline_parents(int64_t lanes, const int64_t *const *starts, const int64_t *const *stops,
-                             const int64_t *counts, int64_t *cursor, int64_t *parent)
+/* Lanes of concatenated events that do not overlap in a lane; lane `i` has the events from first[i] to first[i + 1]. */
+typedef struct {
+    const int64_t *order; /* by start, longer ones first, equal ones by lane */
+    const int64_t *start, *stop, *first;
+    int64_t n, lanes;
+} Events;
+
+static int64_t lane_of(const Events *e, int64_t i)
 {
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        for (int64_t outer = 0; outer < lanes; outer++)
-            cursor[outer] = -1;
-        for (int64_t i = 0; i < counts[lane]; i++) {
-            const int64_t start = starts[lane][i], stop = stops[lane][i];
-            int64_t best = -1, best_start = INT64_MIN, best_stop = INT64_MAX, first = 0;
-            for (int64_t outer = 0; outer < lanes; first += counts[outer++]) {
-                if (outer == lane)
-                    continue;
-                int64_t at = cursor[outer];
-                while (at + 1 < counts[outer] && starts[outer][at + 1] <= start)
-                    at++;
-                cursor[outer] = at;
-                if (at < 0)
-                    continue;
-                const int64_t begin = starts[outer][at], end = stops[outer][at];
-                /* An empty event contains nothing; of two equal events, that of the earlier lane is the parent. */
-                if (end < stop || end <= begin || (outer > lane && begin >= start && end <= stop))
-                    continue;
-                if (begin > best_start || (begin == best_start && end <= best_stop)) {
-                    best = first + at;
-                    best_start = begin;
-                    best_stop = end;
-                }
-            }
-            *parent++ = best;
+    int64_t low = 0, high = e->lanes;
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        if (e->first[middle] <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Whether the next event of the lane begins where this one ends: an empty event at that time is not inside this one. */
+static int is_followed(const Events *e, int64_t i)
+{
+    return i + 1 < e->n && e->start[i + 1] == e->stop[i] && e->first[lane_of(e, i) + 1] > i + 1;
+}
+
+/* For each event, the innermost event of another lane that contains it, -1 for none; an empty event contains nothing.
+ * `stack` has one entry for each event. An event that ends before another that began later is not needed any more: what
+ * it could contain, the other contains as well. */
+EXPORT void warpline_parents(const Events *e, int64_t *stack, int64_t *parent)
+{
+    int64_t depth = 0;
+    for (int64_t at = 0, end; at < e->n; at = end) {
+        const int64_t time = e->start[e->order[at]];
+        int64_t empty = at;
+        while (empty < e->n && e->start[e->order[empty]] == time && e->stop[e->order[empty]] > time)
+            empty++;
+        end = empty;
+        while (end < e->n && e->start[e->order[end]] == time)
+            end++;
+        int64_t around = -1;
+        if (end > empty) {
+            while (depth && (e->stop[stack[depth - 1]] < time ||
+                             (e->stop[stack[depth - 1]] == time && is_followed(e, stack[depth - 1]))))
+                depth--;
+            around = depth ? stack[depth - 1] : -1;
         }
+        for (int64_t place = at; place < empty; place++) {
+            const int64_t i = e->order[place];
+            while (depth && e->stop[stack[depth - 1]] < e->stop[i])
+                depth--;
+            parent[i] = depth ? stack[depth - 1] : -1;
+            stack[depth++] = i;
+        }
+        for (int64_t place = empty; place < end; place++) {
+            const int64_t i = e->order[place];
+            int64_t last = empty - 1;
+            if (last >= at && is_followed(e, i) && lane_of(e, e->order[last]) == lane_of(e, i))
+                last--;
+            parent[i] = last >= at ? e->order[last] : around;
+        }
+    }
+}
+
+/* For each of `m` ascending moments, the event around it that began last, of equal starts the last one in `order`, which
+ * sorts the `n` events by start; -1 for none. `stack` has one entry for each event. */
+EXPORT void warpline_around(int64_t n, const int64_t *order, const int64_t *start, const int64_t *stop, int64_t m,
+                            const int64_t *moments, int64_t *stack, int64_t *around)
+{
+    int64_t depth = 0, next = 0;
+    for (int64_t at = 0; at < m; at++) {
+        for (; next < n && start[order[next]] <= moments[at]; next++)
+            stack[depth++] = order[next];
+        while (depth && stop[stack[depth - 1]] <= moments[at])
+            depth--;
+        around[at] = depth ? stack[depth - 1] : -1;
     }
 }
 

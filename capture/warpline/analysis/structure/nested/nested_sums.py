@@ -20,7 +20,9 @@ from warpline.analysis.framework.loops.nested import (
     nested_sums,
 )
 from warpline.analysis.framework.nesting import library
-from warpline.analysis.framework.selection import BATCH_EVENTS, SelectedEvents, Span, View
+from warpline.analysis.framework.selected.selected_events import SelectedEvents
+from warpline.analysis.framework.selected.spans import LaneSpans, Span
+from warpline.analysis.framework.selection import BATCH_EVENTS, View
 from warpline.analysis.structure.event_types import event_types, type_code, types_of_names
 from warpline.analysis.structure.host_events import TREE_KINDS, neighbours, tracks_by_thread
 from warpline.analysis.structure.launches import Launches
@@ -33,7 +35,7 @@ from warpline.platform.systems import usable_cores
 Int64Array = npt.NDArray[np.int64]
 Columns = Callable[[npt.NDArray[Any]], tuple[tuple[Int64Array, ...], ...]]
 """Returns ``sums`` and optionally ``lows`` and ``highs`` of `Lines` from entries of `nested_sums`."""
-OfThread = Callable[[int, Sequence[Span], int], NestedSums | None]
+OfThread = Callable[[int, LaneSpans, int], NestedSums | None]
 """Called with a thread, its lanes, and its index among the threads."""
 _MOST_THREADS = 2
 _NONE, _NO_LAUNCHERS = np.empty(0, np.int64), np.empty(0, LAUNCHERS)
@@ -65,9 +67,8 @@ def typed_sums(
     launches = LaunchesByThread(view)
     tracks = tracks_by_thread(view)
 
-    def of_thread(thread: int, spans: Sequence[Span], order: int) -> NestedSums | None:
-        around = () if way == BY_NAME else view.nested_spans(neighbours(view, thread))
-        calls = next((span for span in around if _holds_any(view, span, ("cuda_api",))), None)
+    def of_thread(thread: int, spans: LaneSpans, order: int) -> NestedSums | None:
+        calls = None if way == BY_NAME else _outermost_calls(view, thread)
         work = _work(launches.of_thread(thread))
         typed = Typed(types, code, way, steps_of(tracks[thread][0]), last)
         into = (table, order) if table is not None else None
@@ -96,7 +97,7 @@ def path_trees(
     complete_levels: list[int] = []
     with EntryTable() as joined:
 
-        def of_thread(thread: int, spans: Sequence[Span], order: int) -> NestedSums | None:
+        def of_thread(thread: int, spans: LaneSpans, order: int) -> NestedSums | None:
             work = _work(launches.of_thread(thread)) if launches else None
             into = None if roots else (joined, order)
             return nested_sums(view, spans, kinds, work, paths=limits, bounds=bounds, into=into)
@@ -152,7 +153,7 @@ def launching_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]
         return
     launches = LaunchesByThread(view)
 
-    def of_thread(thread: int, spans: Sequence[Span], _order: int) -> NestedSums | None:
+    def of_thread(thread: int, spans: LaneSpans, _order: int) -> NestedSums | None:
         return nested_sums(view, spans, (kind,), _work(launches.of_thread(thread)))
 
     for _, sums in _each_thread(view, (kind,), of_thread, tracks_holding(view, (kind,))):
@@ -172,8 +173,9 @@ def _each_thread(
 ) -> Iterator[tuple[int, NestedSums | None]]:
     chosen = []
     for thread, tracks in tracks_of.items():
-        spans = [span for span in view.nested_spans(tracks) if _holds_any(view, span, kinds)]
-        if spans:
+        spans = view.nested_spans(tracks)
+        spans = spans.take(_holds_any(view, spans, kinds))
+        if len(spans):
             chosen.append((thread, spans))
 
     from concurrent.futures import ThreadPoolExecutor  # slow to import; not needed for the first frame
@@ -189,10 +191,20 @@ def _each_thread(
             pool.shutdown(cancel_futures=True)
 
 
-def _holds_any(view: View, span: Span, kinds: Sequence[str]) -> bool:
-    """Whether a lane has events of these kinds."""
-    tables = (view.capture.kinds[kind] for kind in kinds if kind in view.capture.kinds)
-    return any(table.count_between(span.first, span.stop) for table in tables)
+def _holds_any(view: View, spans: LaneSpans, kinds: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which lanes have events of these kinds."""
+    result = np.zeros(len(spans), bool)
+    for kind in kinds:
+        if kind in view.capture.kinds:
+            table = view.capture.kinds[kind]
+            result |= table.places_of(spans.stop) > table.places_of(spans.first)
+    return result
+
+
+def _outermost_calls(view: View, thread: int) -> Span | None:
+    """The outermost lane of a thread that has API calls."""
+    lanes = view.nested_spans(neighbours(view, thread))
+    return next(iter(lanes.take(np.flatnonzero(_holds_any(view, lanes, ("cuda_api",)))[:1])), None)
 
 
 def _types(view: View) -> list[Types]:

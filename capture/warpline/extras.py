@@ -23,9 +23,10 @@ MODULES = {
     "dask": "dask",
     "distributed": "dask",
     "cryptography": "dask",
+    "duckdb": "sql",
 }
 """Top-level modules of optional packages, and the extra that installs them."""
-_KNOWN_BY = {"gui": "PySide6", "parquet": "pyarrow", "dask": "distributed"}
+_KNOWN_BY = {"gui": "PySide6", "parquet": "pyarrow", "dask": "distributed", "sql": "duckdb"}
 """A module of each extra by which it is known to be installed."""
 
 

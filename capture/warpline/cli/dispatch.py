@@ -32,7 +32,9 @@ _UNMAPPED = "failed to map segment from shared object"
 """What the system's loader says of a library for which there is no memory."""
 
 # Commands that work on columns from the start; others begin without numpy, and some end without it.
-_COLUMNS = frozenset(("check", "compare", "export", "import", "info", "job", "recover", "render", "stats"))
+_COLUMNS = frozenset(
+    ("check", "compare", "export", "import", "info", "job", "query", "recover", "render", "stats")
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -41,6 +41,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
     _own("export", english("write a capture, or a part of it, in another format")),
     _own("info", english("show what a capture contains and what was not recorded")),
     _own("stats", english("reports: kernels, copies, API calls, ranges, ...")),
+    _own("query", english("ask a capture anything in SQL")),
     _own("check", english("find out what the hardware waited for, and why")),
     _own("compare", english("show what differs between two captures")),
     _own("job", english("analyse the ranks of a training job together")),

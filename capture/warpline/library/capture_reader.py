@@ -29,6 +29,7 @@ from warpline.library.selecting import (
     range_ns,
     select,
 )
+from warpline.library.sql_frame import SqlFrame
 from warpline.model import (
     BUILTIN_KINDS_BY_NAME,
     Device,
@@ -41,6 +42,8 @@ from warpline.model import (
     WarplineError,
     format_duration,
 )
+from warpline.query.session import QuerySession
+from warpline.query.wire import Parameters
 
 if TYPE_CHECKING:
     from warpline.library.opening import Opened
@@ -59,6 +62,7 @@ class CaptureReader:
 
     def __init__(self, opened: Opened) -> None:
         self._capture: Capture | None = opened.capture
+        self._sessions: dict[tuple[Path, ...], QuerySession] = {}
         self.path: Path = opened.source
         """The file that was opened; that of another profiler when it was converted."""
 
@@ -73,6 +77,9 @@ class CaptureReader:
 
     def close(self) -> None:
         """Closes the file. Columns that were read stay usable."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
         if self._capture is not None:
             self._capture.close()
             self._capture = None
@@ -181,6 +188,32 @@ class CaptureReader:
         """Values over time: GPU utilization, memory, power …"""
         capture = self.storage
         return tuple(CounterSamples(capture, counter, self._check) for counter in capture.counters)
+
+    # Questions in SQL
+
+    def sql(
+        self,
+        query: str,
+        parameters: Parameters = None,
+        *,
+        others: Iterable[CaptureReader] = (),
+        limit: int | None = None,
+        seconds: float = 30.0,
+    ) -> SqlFrame:
+        """The rows of a query in SQL, which ``docs/query.md`` describes; at most ``limit`` rows.
+
+        ``parameters`` stand for ``?`` (a sequence) or ``$name`` (a mapping). ``others`` are captures that the query
+        compares with this one: this one is also called ``a``, they are ``b``, ``c`` … The query runs in a process of
+        its own, for at most ``seconds`` and in 1 GB of memory; the first one waits a second or two until it is there.
+
+        Raises UsageError, with line and column, for what is wrong with the query; NotRecordedError for events that
+        were not recorded; WarplineError when it needs more time or memory, or DuckDB (extra ``sql``) is not installed.
+        """
+        paths = (self._check().path, *(other.storage.path for other in others))
+        session = self._sessions.get(paths)
+        if session is None:
+            session = self._sessions[paths] = QuerySession(paths)
+        return SqlFrame(session.run(query, parameters, limit=limit, seconds=seconds))
 
     # Reports and pictures
 

@@ -1,0 +1,154 @@
+"""``warpline query``: questions to captures in SQL."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from warpline.cli.arguments import time_ns
+from warpline.cli.progress import ProgressLine
+from warpline.i18n import english, tr
+from warpline.model.errors import UsageError
+
+_TABLE_ROWS = 100
+_SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
+
+
+class QueryCommand:
+    """The rows of a query, as a table, JSON, CSV, Parquet or Arrow."""
+
+    name = "query"
+    help = english("ask a capture anything in SQL")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.usage = tr('warpline query FILE… "SELECT …" [option …]')
+        parser.add_argument(
+            "words",
+            nargs="*",
+            metavar="FILE",
+            help=tr("captures, called a, b, c … in the query when there are several; then the query"),
+        )
+        parser.add_argument(
+            "-f", "--file", type=Path, metavar="FILE.sql", help=tr("read the query from a file")
+        )
+        parser.add_argument(
+            "-p",
+            "--parameter",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=tr("the value of $NAME in the query; may be given several times"),
+        )
+        parser.add_argument(
+            "--schema", action="store_true", help=tr("list the tables and columns of a capture instead")
+        )
+        parser.add_argument(
+            "--format",
+            choices=("table", "json", "csv"),
+            default="table",
+            help=tr("how the rows are printed (default: table)"),
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="OUT",
+            help=tr("write the rows to a .csv, .json, .parquet or .arrow file instead"),
+        )
+        parser.add_argument(
+            "--rows",
+            type=int,
+            metavar="N",
+            help=tr("at most N rows (default: {rows} in a table, all elsewhere)", rows=_TABLE_ROWS),
+        )
+        parser.add_argument(
+            "--timeout",
+            type=time_ns,
+            default=30_000_000_000,
+            metavar="T",
+            help=tr("how long the query may take (default: 30s)"),
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Run the query and print its rows."""
+        from warpline.cli import query_output
+        from warpline.library.opening import open_path
+        from warpline.model.progress import never
+        from warpline.query.session import QuerySession
+
+        files, sql = (args.words, "") if args.schema else _files_and_sql(args)
+        if args.schema and len(files) != 1:
+            raise UsageError(tr("whose tables? (warpline query --schema FILE)"))
+        form = _form(args)
+        if args.rows is not None and args.rows < 0:
+            raise UsageError(tr("--rows cannot be negative"))
+        limit = args.rows if args.rows is not None else _TABLE_ROWS if form == "table" else None
+        paths = []
+        for file in files:
+            with ProgressLine() as line, open_path(Path(file), line.show, never).capture as capture:
+                paths.append(capture.path)
+        with QuerySession(paths) as session:
+            if args.schema:
+                query_output.print_schema(session.schema(), form)
+                return 0
+            result = session.run(sql, _parameters(args.parameter), limit=limit, seconds=args.timeout / 1e9)
+        if args.output is not None:
+            query_output.write_file(result, args.output, form)
+        elif form == "table":
+            query_output.print_table(result, limit)
+        else:
+            query_output.write(result, sys.stdout.buffer, form)
+        return 0
+
+
+def _files_and_sql(args: argparse.Namespace) -> tuple[list[str], str]:
+    words: list[str] = args.words
+    if args.file is not None:
+        try:
+            sql = args.file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or tr("it is not UTF-8 text")
+            raise UsageError(tr("{path}: {reason}", path=args.file, reason=reason)) from error
+        files = words
+    else:
+        *files, sql = words or [""]
+    if not files:
+        raise UsageError(
+            tr('which capture? (warpline query run.h5 "SELECT name, count(*) FROM kernel GROUP BY name")')
+        )
+    return files, sql
+
+
+def _form(args: argparse.Namespace) -> str:
+    if args.output is None:
+        return str(args.format)
+    form = _SUFFIXES.get(args.output.suffix.lower())
+    if form is None:
+        raise UsageError(
+            tr("{path}: rows are written as {known}", path=args.output, known=", ".join(sorted(_SUFFIXES)))
+        )
+    return form
+
+
+def _parameters(given: list[str]) -> dict[str, int | float | str] | None:
+    values: dict[str, int | float | str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name.isidentifier():
+            raise UsageError(tr("not a parameter: {text!r}; write NAME=VALUE", text=text))
+        values[name] = _number(value)
+    return values or None
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+command = QueryCommand()

@@ -1,0 +1,71 @@
+"""Everything that SQL can name in one capture, each made when a query first names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from warpline.query.event_views import EventViews, view_name
+from warpline.query.raw_tables import Keys
+from warpline.query.small_tables import SmallTables
+from warpline.query.views import Definition, TableView
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+
+class Catalog:
+    """Views of a capture by their names in lower case. `schema` is where they are in SQL."""
+
+    def __init__(self, capture: Capture, schema: str, keys: Keys) -> None:
+        self.capture = capture
+        self.schema = schema
+        self._events = EventViews(capture, keys)
+        self._small = SmallTables(capture, keys)
+        self._views: dict[str, TableView] = {}
+
+    @cached_property
+    def makers(self) -> Mapping[str, Callable[[], TableView]]:
+        """What makes each view over raw tables."""
+        small = self._small
+        found: dict[str, Callable[[], TableView]] = {
+            "events": self._events.events,
+            **{
+                name: getattr(small, name)
+                for name in (
+                    "links", "tracks", "processes", "threads", "devices", "streams", "counters", "counter_samples",
+                    "stacks", "sources", "kinds", "meta",
+                )
+            },
+        }  # fmt: skip
+        for kind in self.capture.kinds:
+            found.setdefault(view_name(kind).casefold(), partial(self._events.kind, kind))
+        return found
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Definition]:
+        """Views and macros over these views."""
+        found = []
+        states = self.capture.kinds.get("thread_state")
+        if states is not None and "wait" in states.attributes:
+            found.append(
+                Definition(
+                    "waits",
+                    "thread states with a known reason for waiting",
+                    "CREATE OR REPLACE VIEW {s}.waits AS SELECT * FROM {s}.thread_state WHERE wait IS NOT NULL",
+                    ("thread_state",),
+                )
+            )
+        return {definition.name: definition for definition in found}
+
+    @property
+    def names(self) -> list[str]:
+        """Everything that a query can name."""
+        return [*self.makers, *self.definitions]
+
+    def view(self, name: str) -> TableView:
+        """A view over raw tables, by its name in lower case."""
+        if name not in self._views:
+            self._views[name] = self.makers[name]()
+        return self._views[name]

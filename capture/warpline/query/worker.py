@@ -1,0 +1,141 @@
+"""The process that runs queries: one capture or several, one query after the other, within limits.
+
+The system limits its memory (``RLIMIT_AS``); whoever started it ends it when time is over. It reads messages
+(`warpline.query.wire`) from its standard input and ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from warpline.i18n import install
+from warpline.lone_numpy import load_numpy
+from warpline.model.errors import NotRecordedError, UsageError, WarplineError
+from warpline.query.wire import read_message, write_message
+
+SCHEMAS = "abcdefghijklmnopqrstuvwxyz"
+_LATER_S = 0.5
+
+
+def main() -> int:
+    """Serve until the standard input ends; returns the exit status."""
+    requests, answers = _own_streams()
+    opening = read_message(requests)
+    if opening is None:
+        return 0
+    install(opening["language"])
+    load_numpy()
+    try:
+        service = _Service(opening)
+    except (WarplineError, MemoryError, OSError) as error:
+        write_message(answers, {"failed": str(error) or type(error).__name__, "kind": _kind_of(error)})
+        return 1
+    write_message(answers, {"ready": True})
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        while (request := read_message(requests)) is not None:
+            write_message(answers, service.answer(request))
+    return 0
+
+
+def _own_streams() -> tuple[IO[bytes], IO[bytes]]:
+    """Standard input and output for messages alone: what a library prints goes to standard error."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, answers
+
+
+class _Service:
+    """Captures, their catalogs and the database."""
+
+    def __init__(self, opening: dict[str, Any]) -> None:
+        from warpline.query.binding import Binder
+        from warpline.query.catalog import Catalog
+        from warpline.query.guard import connect
+        from warpline.query.raw_tables import Keys
+        from warpline.storage import open_capture
+
+        paths = [Path(path) for path in opening["paths"]]
+        captures = [open_capture(path) for path in paths]
+        memory = int(opening["memory_bytes"])
+        self._connection = connect(memory, int(opening["threads"]))
+        # Its threads exist before memory is limited: each reserves addresses.
+        self._connection.execute("SELECT sum(i) FROM range(300000) t(i)").fetchall()
+        keys = Keys()
+        names = ["main"] if len(captures) == 1 else list(SCHEMAS[: len(captures)])
+        catalogs = [Catalog(capture, name, keys) for capture, name in zip(captures, names, strict=True)]
+        if len(captures) > 1:
+            catalogs.insert(0, Catalog(captures[0], "main", keys))
+        self._binder = Binder(self._connection, catalogs)
+        limit_memory(memory)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer a query: its columns, or what is wrong."""
+        import duckdb
+
+        from warpline.query.errors import explained
+
+        if request.get("schema"):
+            return {"tables": self._binder.tables()}
+        sql = str(request["sql"])
+        begun = time.perf_counter()
+        _end_after(float(request.get("seconds") or 0))
+        try:
+            columns, has_more = self._binder.run(sql, request.get("parameters"), request.get("limit"))
+            packed = [column.packed() for column in columns]
+        except duckdb.Error as error:
+            return explained(error, sql, self._binder.offset, self._binder.catalogs)
+        except MemoryError:
+            return {"failed": "", "kind": "memory"}
+        except (WarplineError, RecursionError) as error:
+            return {"failed": str(error), "kind": _kind_of(error)}
+        finally:
+            _end_after(0)
+        seconds = time.perf_counter() - begun
+        return {"columns": packed, "has_more": has_more, "seconds": seconds}
+
+
+def _end_after(seconds: float) -> None:
+    """Have the system end this process some time later, whatever it does then; 0: never.
+
+    Whoever asked ends it earlier, unless it is gone.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds + _LATER_S if seconds else 0)
+
+
+def _kind_of(error: BaseException) -> str:
+    if isinstance(error, NotRecordedError):
+        return "not recorded"
+    return (
+        "usage" if isinstance(error, UsageError) else "memory" if isinstance(error, MemoryError) else "error"
+    )
+
+
+def limit_memory(more_bytes: int) -> None:
+    """Limit this process to the addresses it has and some more; where the system has such limits."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    most = pages * resource.getpagesize() + more_bytes
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    # A crash for want of memory leaves no file.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

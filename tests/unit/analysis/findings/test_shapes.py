@@ -218,6 +218,14 @@ def test_threads_that_wait_again_at_once_were_woken_for_nothing(tmp_path: Path) 
     assert findings["vain_wake_ups"].text.startswith("1,000 wake-ups of 5 threads")
 
 
+def test_threads_that_are_woken_one_by_one_are_no_herd(tmp_path: Path) -> None:
+    wait = (f"Condition.wait ({PYTHON}/threading.py:327)", "worker (/src/app.py:8)")
+    threads = [Acts((Does(100 * MS, JOIN, 1), Does(MS)))]
+    item = (Does(MS // 4, CONDITION, 0, wait), Does(MS // 4, frames=wait[1:]))
+    threads += [Acts(item * 200, start=20_000 * number) for number in range(5)]
+    assert "vain_wake_ups" not in {finding.id for finding in findings_of(tmp_path / "turns.h5", threads)}
+
+
 def test_the_holder_of_a_lock_is_whoever_has_it_at_the_time(tmp_path: Path) -> None:
     # Thread 2 works elsewhere for 30 ms, while thread 3 holds the lock; then it gets the lock before thread 1 does.
     write = ("write (/src/app.py:18)",)

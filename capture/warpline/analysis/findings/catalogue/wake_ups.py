@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
@@ -14,12 +15,18 @@ from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import distinct, one_of
 from warpline.i18n import english
 
+Int64Array = npt.NDArray[np.int64]
+
 _CONDITIONS = tuple(map(int, (Cause.CONDITION, Cause.EVENT, Cause.SEMAPHORE)))
 _MANY_THREADS, _MANY_WAKE_UPS = 4, 200
 _FOR_NOTHING = 0.75
 """Share of the wake-ups after which the thread waits again at once."""
+_IN_HERDS = 0.5
+"""Share of the wake-ups that others accompany."""
 _AT_ONCE_NS = 300_000
 """A thread that runs for less than this between two waits at one place found nothing to do."""
+_TOGETHER_NS = 3_000
+"""A notify_all() ends waits within this of each other; a notify() for each item takes longer."""
 _COST = ("gil", "lock", "semaphore", "other_threads", "running", "runnable", "condition")
 
 
@@ -34,10 +41,13 @@ def find_wake_ups(case: Case) -> Iterator[Finding]:
     is_same = (segments.actor[waits[:-1]] == segments.actor[following]) & (which[1:] == which[:-1])
     ran = _run_between(case, waits)
     vain = np.append(is_same & (ran < _AT_ONCE_NS), False)
+    together = _are_woken_together(segments.start[waits] + segments.length[waits], which)
     for number in range(len(groups)):
         own = which == number
         count, threads = int(own.sum()), len(np.unique(segments.actor[waits[own]]))
         if count < _MANY_WAKE_UPS or threads < _MANY_THREADS or vain[own].mean() < _FOR_NOTHING:
+            continue
+        if together[own].mean() < _IN_HERDS:
             continue
         where = case.where(int(waits[own][0]))
         actors = np.unique(segments.actor[waits[own]])
@@ -60,14 +70,21 @@ def find_wake_ups(case: Case) -> Iterator[Finding]:
         ))  # fmt: skip
 
 
-def _run_between(
-    case: Case, waits: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _are_woken_together(stops: Int64Array, place: Int64Array) -> npt.NDArray[np.bool_]:
+    """Whether another wait at the same place ends at about the same time, for waits that end at these times."""
+    order = np.lexsort((stops, place))
+    is_near = (np.diff(stops[order]) < _TOGETHER_NS) & (np.diff(place[order]) == 0)
+    together = np.empty(len(stops), bool)
+    together[order] = np.append(is_near, False) | np.insert(is_near, 0, False)
+    return together
+
+
+def _run_between(case: Case, waits: Int64Array) -> Int64Array:
     """Running time of the thread between each wait and the next, ns [n − 1]."""
     segments = case.segments
     runs = np.where(segments.cause == Cause.RUNNING, segments.length, 0)
     total = np.concatenate([[0], np.cumsum(runs)])
-    ran: np.ndarray[tuple[int], np.dtype[np.int64]] = total[waits[1:]] - total[waits[:-1] + 1]
+    ran: Int64Array = total[waits[1:]] - total[waits[:-1] + 1]
     return ran
 
 

@@ -100,17 +100,18 @@ def stretch_of(board: JobBoard, rank: int, steps: tuple[int, int]) -> Range | No
 def _offsets(job: TrainingJob, ranks: Sequence[int]) -> dict[int, tuple[int, str, int | None]]:
     """How much later each rank's time is than the first rank's, both since their captures' starts, in ns.
 
-    With each offset, its method (``collectives``, else common ``steps``, else ``start``) and the largest disagreement
-    with the first rank that is left, in ns; None if unknown.
+    With each offset, its method (``collectives``, else ``pings``, else common ``steps``, else ``start``) and the
+    largest disagreement with the first rank that is left, in ns; None if unknown.
     """
     first = ranks[0]
     offsets: dict[int, tuple[int, str, int | None]] = {}
     for rank in ranks:
         own, reference = job.clocks.get(rank), job.clocks.get(first)
         if own is not None and reference is not None and own.reference == reference.reference:
-            # Each residual is to the common end of a collective, so two ranks may disagree by both.
+            # Each residual is to the common end of a collective or the reference, so two ranks may disagree by both.
             residual = 0 if rank == first else own.residual_ns + reference.residual_ns
-            offsets[rank] = (own.offset_ns - reference.offset_ns, "collectives", residual)
+            method = "collectives" if own.collectives and reference.collectives else "pings"
+            offsets[rank] = (own.offset_ns - reference.offset_ns, method, residual)
             continue
         apart = _apart_by_steps(job, rank, first)
         offsets[rank] = (0, "start", None) if apart is None else (apart[0], "steps", apart[1])

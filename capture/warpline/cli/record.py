@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
+from warpline.cli.host_list import hosts_of
 from warpline.cli.limits import add_limit_options
 from warpline.cli.recording_options import add_recording_options
 from warpline.cli.remote_options import add_place_options, add_run_options, chosen_place, far_settings
-from warpline.cli.several_hosts import hosts_of, record_on_each
+from warpline.cli.several_hosts import record_on_each
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.library.losses import lost_text
 from warpline.model.times import format_duration
@@ -47,7 +48,7 @@ class RecordCommand:
         parser.usage = (
             "warpline record [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
             "       warpline record --again CAPTURE [-o FILE]\n"
-            "       warpline record --on HOST[,HOST ...] [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
+            "       warpline record --on HOST[,HOST ...]|@FILE [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
             "       warpline record --resume HOST [-o FILE]"
         )
         parser.epilog = tr(
@@ -176,6 +177,7 @@ class RecordCommand:
         hosts = hosts_of(args.on)
         if len(hosts) > 1:
             return record_on_each(args, hosts, args.output or Path(_default_name(command)), self.run)
+        args.on = hosts[0].name if hosts else None
         from warpline.recording.record import record
         from warpline.recording.sources.registry import default_trace, default_trace_of
 

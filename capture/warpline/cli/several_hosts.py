@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpline.cli.host_list import Host, variables_of
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
+from warpline.model.times import format_duration
 from warpline.platform.systems import can_wait_for_pipes, is_linux
 
 if TYPE_CHECKING:
@@ -27,19 +29,6 @@ FAILED = 125
 _INTERRUPTED = 130
 _READ_BYTES = 1 << 16
 _LONGEST_LINE = 1 << 16
-
-
-def hosts_of(text: str | None) -> list[str]:
-    """The hosts in a list with commas, in the order of their ranks.
-
-    Raises UsageError for a list that names a host twice or none.
-    """
-    if text is None or "," not in text:
-        return [] if text is None else [text]
-    hosts = [host.strip() for host in text.split(",")]
-    if not all(hosts) or len(set(hosts)) < len(hosts):
-        raise UsageError(tr("--on {text}: name every host once, as in --on a,b,c", text=text))
-    return hosts
 
 
 def output_of(output: Path, rank: int, host: str) -> Path:
@@ -61,12 +50,12 @@ class _Child:
 
 
 def record_on_each(
-    args: argparse.Namespace, hosts: Sequence[str], output: Path, record: Callable[[argparse.Namespace], int]
+    args: argparse.Namespace, hosts: Sequence[Host], output: Path, record: Callable[[argparse.Namespace], int]
 ) -> int:
     """Run ``record`` in a process for each host and show their output, each line after its host.
 
-    The programs have no input; each has its number and their count as ``WARPLINE_RANK`` and ``WARPLINE_RANKS``. Returns
-    the first status that is not 0. Raises UsageError for options that one machine only can have.
+    The programs have no input; each has its number and their count in its environment (`variables_of`). Returns the
+    first status that is not 0. Raises UsageError for options that one machine only can have.
     """
     given = {"--spool": args.spool, "--status-fd": args.status_fd, "--via": args.via}
     option = next((option for option, value in given.items() if value is not None), None)
@@ -74,7 +63,7 @@ def record_on_each(
         raise UsageError(tr("{option} does not go with several hosts", option=option))
     if not can_wait_for_pipes():
         raise UsageError(tr("several hosts at once need Linux or macOS here"))
-    outputs = [output_of(output, rank, host) for rank, host in enumerate(hosts)]
+    outputs = [output_of(output, rank, host.name) for rank, host in enumerate(hosts)]
     before = [_identity(path) for path in outputs]
     sys.stdout.flush()
     sys.stderr.flush()
@@ -84,8 +73,8 @@ def record_on_each(
         children: list[_Child] = []
         for rank, (host, path) in enumerate(zip(hosts, outputs, strict=True)):
             own = argparse.Namespace(**vars(args))
-            own.on, own.output = host, path
-            own.env = [*args.env, f"WARPLINE_RANK={rank}", f"WARPLINE_RANKS={len(hosts)}"]
+            own.on, own.output = host.name, path
+            own.env = [*(f"{name}={value}" for name, value in variables_of(hosts, rank).items()), *args.env]
             children.append(_begin(own, children, signals, record))
         _show(children, signals)
         statuses = [os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]) for child in children]
@@ -93,9 +82,30 @@ def record_on_each(
         signals.close()
     captures = [str(path) for path, former in zip(outputs, before, strict=True) if _identity(path) != former]
     if len(captures) > 1 and not args.quiet:
+        if (bound_ns := _clock_bound_ns(captures)) is not None:
+            text = tr("clocks compared by pings, to within {time}", time=format_duration(bound_ns))
+            print(f"warpline: {text}", file=sys.stderr)
         text = tr("as a job: {command}", command=shlex.join(("warpline", "job", *captures)))
         print(f"warpline: {text}", file=sys.stderr)
     return next((status if status > 0 else FAILED for status in statuses if status), 0)
+
+
+def _clock_bound_ns(captures: Sequence[str]) -> int | None:
+    """By how much two of the captures may be apart; None when a clock was not compared."""
+    from warpline.analysis.jobs.pinged_clocks import pinged_clock
+    from warpline.storage import open_capture
+
+    bounds: list[int] = []
+    for path in captures:
+        try:
+            with open_capture(Path(path)) as capture:
+                clock = pinged_clock(capture.meta)
+        except (WarplineError, OSError):
+            clock = None
+        if clock is None:
+            return None
+        bounds.append(clock.bound_ns)
+    return sum(sorted(bounds)[-2:])
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -24,8 +24,8 @@ _EXACT = 1e-6
 class RankClock:
     """A rank's clock: reference time = own time − ``offset_ns``.
 
-    ``residual_ns`` is the largest disagreement among the ends of its used ``collectives``; ``agreeing`` is the share
-    (0–1) of its collectives that were used.
+    ``residual_ns`` is the largest disagreement among the ends of its used ``collectives``, or the bound of the offset
+    where there are none (`pinged_clocks`); ``agreeing`` is the share (0–1) of its collectives that were used.
     """
 
     rank: int

@@ -11,6 +11,7 @@ from warpline.analysis.framework.report import NotRecorded, Table, Values, pytho
 from warpline.analysis.jobs.distribution import recorded
 from warpline.i18n import english
 
+_NAMES = ("host", "gpu")
 _SIZES = ("allocated_bytes", "reserved_bytes", "used_bytes")
 
 
@@ -21,6 +22,8 @@ def memory_table(facts: Mapping[int, Table]) -> Table | NotRecorded:
     data: dict[str, Values] = {"rank": np.array(ranks, np.int64)}
     if ranks:
         for column in facts[ranks[0]].columns:
+            if column.name not in (*_NAMES, *_SIZES):
+                continue
             values = [facts[rank].value(0, column.name) for rank in ranks]
             if column.name in _SIZES:
                 data[column.name] = recorded(

@@ -15,6 +15,7 @@ from warpline.analysis.jobs.job_kernels import KernelTimes, kernels_table
 from warpline.analysis.jobs.job_memory import memory_table
 from warpline.analysis.jobs.job_steps import ranks_table, steps_table
 from warpline.analysis.jobs.meetings import Meetings, last_ones, waited_ns
+from warpline.analysis.jobs.pinged_clocks import pinged_clocks
 from warpline.analysis.jobs.rank_collectives import COLLECTIVES
 from warpline.analysis.jobs.rank_facts import FACTS
 from warpline.analysis.jobs.rank_kernels import KERNELS
@@ -95,7 +96,8 @@ class JobGatherer:
         """
         hosts = {rank: str(table.value(0, "host") or "") for rank, table in self._facts.items()}
         meetings = self._meetings
-        clocks = rank_clocks(meetings)
+        met = rank_clocks(meetings)
+        clocks = {**pinged_clocks(self._facts, met), **met}
         last = last_ones(meetings)
         steps = step_matrix(self._steps).with_clocks(clocks)
         late = find_stragglers(last, waited_ns(meetings, last), steps, self._kernels)

@@ -1,4 +1,4 @@
-"""Table of one rank: its host, its GPU, and its peak memory."""
+"""Table of one rank: its host, its GPU, its peak memory, and its clock."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import Table
 from warpline.analysis.framework.selection import View
 from warpline.analysis.jobs.distribution import recorded
+from warpline.analysis.jobs.pinged_clocks import BOUND, ORIGIN, REFERENCE, pinged_clock
 from warpline.analysis.jobs.rank_case import RankCase
 from warpline.analysis.structure.gpus import gpus
 from warpline.analysis.structure.memory_events import memory_events
@@ -21,8 +22,8 @@ _HOST_KEYS = ("host_name", "hostname", "host")
 
 
 def rank_facts(case: RankCase) -> Table:
-    """One row: host, GPU, and peak bytes allocated, reserved by the allocator, and in use on the GPU. Unrecorded values
-    are masked or None.
+    """One row: host, GPU, peak bytes allocated, reserved by the allocator, and in use on the GPU, and when the capture
+    begins by the clock that pinged its machine. Unrecorded values are masked or None.
     """
     columns = (
         Column("host", english("Host"), Role.TEXT),
@@ -30,9 +31,13 @@ def rank_facts(case: RankCase) -> Table:
         Column("allocated_bytes", english("Peak allocated"), Role.SIZE),
         Column("reserved_bytes", english("Peak reserved"), Role.SIZE),
         Column("used_bytes", english("Peak in use on the GPU"), Role.SIZE),
+        Column(REFERENCE, english("Clock"), Role.CODE),
+        Column(ORIGIN, english("Start"), Role.TIME),
+        Column(BOUND, english("Clock error"), Role.DURATION),
     )
     view = case.view
     allocated, reserved = _allocator(view)
+    clock = pinged_clock(view.capture.meta)
     return Table(
         columns,
         {
@@ -41,6 +46,9 @@ def rank_facts(case: RankCase) -> Table:
             "allocated_bytes": recorded(np.array([allocated])),
             "reserved_bytes": recorded(np.array([reserved])),
             "used_bytes": recorded(np.array([_in_use(view)])),
+            REFERENCE: [None if clock is None else clock.reference],
+            ORIGIN: np.array([0 if clock is None else clock.origin_ns], np.int64),
+            BOUND: np.array([0 if clock is None else clock.bound_ns], np.int64),
         },
     )
 

@@ -202,6 +202,7 @@ def clock_text(clock: Clock) -> str:
     methods = {
         "collectives": tr("common collectives"),
         "steps": tr("common steps"),
+        "pings": tr("pings of the machines"),
         "utc": tr("UTC"),
         "start": tr("first event"),
         "monotonic": tr("the machine's monotonic clock"),

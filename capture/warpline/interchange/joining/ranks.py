@@ -192,6 +192,8 @@ def _alignment_text(ranks_by: Mapping[str, Sequence[int]]) -> str:
         named = ", ".join(map(str, ranks))
         if method == "collectives":
             ways.append(english("ranks aligned by common collectives: {ranks}", ranks=named))
+        elif method == "pings":
+            ways.append(english("ranks aligned by pings of their machines: {ranks}", ranks=named))
         elif method == "steps":
             ways.append(english("ranks aligned by common steps: {ranks}", ranks=named))
         else:

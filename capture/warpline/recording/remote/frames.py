@@ -75,6 +75,10 @@ class FrameType(IntEnum):
     """A request to the recorder (`warpline.recording.control`) with an ``id``."""
     REPLY = 27
     """Its reply, or the answer to a request that is answered at once."""
+    PING = 28
+    """``sent``: the clock here, to be sent back."""
+    PONG = 29
+    """``sent`` as it came, and ``clock``: CLOCK_MONOTONIC over there, in ns."""
 
 
 def packed(kind: FrameType, body: bytes = b"") -> bytes:

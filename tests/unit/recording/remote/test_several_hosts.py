@@ -14,17 +14,7 @@ from tests.unit.recording.recording_tools import States
 from tests.unit.recording.remote.conftest import warpline
 from tests.waiting import wait_until
 
-from warpline.cli.several_hosts import hosts_of, output_of
-from warpline.model.errors import UsageError
-
-
-def test_hosts_are_listed_with_commas() -> None:
-    assert hosts_of(None) == []
-    assert hosts_of("box") == ["box"]
-    assert hosts_of("a, me@b,c") == ["a", "me@b", "c"]
-    for text in ("a,", ",a", "a,,b", "a,a"):
-        with pytest.raises(UsageError, match="every host once"):
-            hosts_of(text)
+from warpline.cli.several_hosts import output_of
 
 
 def test_every_host_has_a_capture_whose_name_tells_its_rank() -> None:
@@ -53,6 +43,11 @@ def test_two_hosts_record_at_once(tmp_path: Path) -> None:
     names = [tmp_path / f"run-rank{rank}-{host}.h5" for rank, host in enumerate(("box", "other"))]
     assert [States(name).meta["exit_status"] for name in names] == [0, 1]
     assert States(names[1]).meta["host"]["reached_as"] == "other"
+    clocks = [States(name).meta["host"]["clock"] for name in names]
+    assert clocks[0]["reference"] == clocks[1]["reference"]
+    # Both hosts are this machine, whose clock is ahead of itself by nothing.
+    assert all(abs(clock["offset_ns"]) <= clock["bound_ns"] for clock in clocks)
+    assert b"clocks compared by pings, to within" in done.stderr
     assert f"warpline job {names[0]} {names[1]}" in done.stderr.decode()
 
 
@@ -77,6 +72,7 @@ def test_options_of_one_machine_do_not_go_with_several(tmp_path: Path) -> None:
 _TWO_HOSTS = """
 import argparse, contextlib, os, signal, subprocess, sys, time
 from pathlib import Path
+from warpline.cli.host_list import Host
 from warpline.cli.several_hosts import record_on_each
 
 def wait_for_signal(args):
@@ -108,7 +104,7 @@ def fail(args):
     return 125
 
 args = argparse.Namespace(spool=None, status_fd=None, via=None, env=[], quiet=False)
-sys.exit(record_on_each(args, ["a", "b"], Path(sys.argv[1]), globals()[sys.argv[2]]))
+sys.exit(record_on_each(args, [Host("a"), Host("b")], Path(sys.argv[1]), globals()[sys.argv[2]]))
 """
 
 

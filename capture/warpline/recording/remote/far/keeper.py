@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.platform.held_folders import hold
+from warpline.recording.remote.far.channel import Channel
 from warpline.recording.remote.far.machine_files import machine_files
 from warpline.recording.remote.far.places import (
     INFO_FILE,
@@ -30,21 +31,16 @@ from warpline.recording.remote.far.places import (
 from warpline.recording.remote.far.streams import Streams
 from warpline.recording.remote.far.tail import Tail
 from warpline.recording.remote.frames import (
-    BEAT_S,
-    GONE_S,
     MAX_DATA_BYTES,
     WINDOW_BYTES,
     FrameError,
-    FrameReader,
     FrameType,
-    packed,
     packed_json,
     packed_stream,
     stream_of,
     values_of,
 )
 
-_ROOM_BYTES = 512 << 10
 _SHORTEST_TICK_S = 0.05
 _SHARE = 50
 """A look at the spool may take this part of the time: 2 % of a core."""
@@ -52,68 +48,6 @@ _MOST_ROUNDS = 5
 """A program that outlives its recording may change a record at any time: the last comparison counts."""
 _PATIENCE_S = 3600.0
 """How long a finished run without a connection keeps its process; its folder stays."""
-
-
-class Channel:
-    """The connection to the other end: two descriptors, and a socket that the relay waits for."""
-
-    def __init__(self, incoming: int, outgoing: int, relay: socket.socket) -> None:
-        self.incoming, self.outgoing, self._relay = incoming, outgoing, relay
-        os.set_blocking(incoming, False)
-        os.set_blocking(outgoing, False)
-        self._reader = FrameReader()
-        self._unsent = bytearray()
-        self.heard = self.sent = time.monotonic()
-
-    @property
-    def has_room(self) -> bool:
-        """Whether more frames should be queued."""
-        return len(self._unsent) < _ROOM_BYTES
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether bytes wait for the connection."""
-        return bool(self._unsent)
-
-    def send(self, frame: bytes) -> None:
-        """Queue a frame."""
-        self._unsent += frame
-
-    def flush(self) -> None:
-        """Write what the connection takes.
-
-        Raises OSError when it is lost.
-        """
-        now = time.monotonic()
-        if now - self.sent > BEAT_S and not self._unsent:
-            self.send(packed(FrameType.BEAT))
-        with contextlib.suppress(BlockingIOError):
-            while self._unsent:
-                count = os.write(self.outgoing, self._unsent[:_ROOM_BYTES])
-                del self._unsent[:count]
-                self.sent = now
-
-    def read(self) -> list[tuple[FrameType, bytes]]:
-        """The frames that have arrived.
-
-        Raises OSError when the connection is lost, FrameError when it makes no sense.
-        """
-        try:
-            data = os.read(self.incoming, 1 << 18)
-        except BlockingIOError:
-            if time.monotonic() - self.heard > GONE_S:
-                raise ConnectionResetError from None
-            return []
-        if not data:
-            raise ConnectionResetError
-        self.heard = time.monotonic()
-        return self._reader.feed(data)
-
-    def close(self) -> None:
-        """Give the connection up; the relay ends."""
-        os.close(self.incoming)
-        os.close(self.outgoing)
-        self._relay.close()
 
 
 class Keeper:
@@ -216,7 +150,8 @@ class Keeper:
                 output.send_again()
         info = read_json(self._run / INFO_FILE)
         received = streams.input.received if streams is not None else 0
-        channel.send(packed_json(FrameType.HELLO, {**info, "pid": os.getpid(), "input": received, **values}))
+        own = {"pid": os.getpid(), "input": received, "has_pings": True}
+        channel.send(packed_json(FrameType.HELLO, {**info, **own, **values}))
         for status in self._statuses.values():
             channel.send(packed_json(FrameType.STATUS, status))
 
@@ -252,6 +187,9 @@ class Keeper:
         elif kind is FrameType.SIZE and streams is not None:
             values = values_of(body)
             streams.resize(values["rows"], values["columns"])
+        elif kind is FrameType.PING and self._channel is not None:
+            values = {"sent": values_of(body)["sent"], "clock": time.monotonic_ns()}
+            self._channel.send(packed_json(FrameType.PONG, values))
         elif kind is FrameType.CONTROL:
             self._control(values_of(body))
         elif kind is FrameType.CHECKED:

@@ -42,6 +42,7 @@ from warpline.recording.remote.near.local_streams import (
 )
 from warpline.recording.remote.near.mirror import Mirror
 from warpline.recording.remote.near.outcome import outcome_of, own_status, safe
+from warpline.recording.remote.near.pings import FarClock
 from warpline.recording.remote.near.transport import Connection, FarMachine
 from warpline.recording.session import SESSION_FILE, load_session
 from warpline.recording.spool.directory import recovering, remove_spool
@@ -75,6 +76,9 @@ class FarRun:
         self._outputs = {number: LocalOutput(number) for number in (1, 2)}
         self._input = LocalInput(is_used=request["action"] != "attach")
         self._is_greeted = False
+        self._clock = FarClock()
+        self._has_pings = False
+        """Whether the other end answers pings; a recording that an older version began does not."""
         self._files: FetchedFiles | None = None
 
     def finish(self) -> Result:
@@ -150,6 +154,8 @@ class FarRun:
                 output.acknowledged = output.written
                 values = {"stream": number, "count": output.acknowledged}
                 self._connection.send(packed_json(FrameType.RECEIVED, values))
+        if self._has_pings and (ping := self._clock.ping()) is not None:
+            self._connection.send(ping)
         self._connection.flush()
         if self._is_complete and self._files is None:
             from warpline.recording.remote.near.fetched_files import FetchedFiles
@@ -205,6 +211,8 @@ class FarRun:
             self._input.consumed = count if isinstance(count, int) else self._input.consumed
         elif kind is FrameType.EXIT:
             self._end = values_of(body)
+        elif kind is FrameType.PONG:
+            self._clock.take(values_of(body))
         elif kind is FrameType.REPLY:
             values = values_of(body)
             self._replies[self._asked if values.get("id") == self._asked else 0] = values
@@ -216,6 +224,7 @@ class FarRun:
 
     def _greet(self, hello: dict[str, Any]) -> None:
         self._is_greeted = True
+        self._has_pings = hello.get("has_pings") is True
         if not hello.get("is_new"):
             offset = hello.get("input")
             self._input.sent = self._input.consumed = offset if isinstance(offset, int) else 0
@@ -328,7 +337,10 @@ class FarRun:
     def _write_beside(self) -> None:
         """Write the capture; the result or the error stays in ``_written``."""
         try:
-            session = replace(load_session(self._directory), output=self._output, directory=self._directory)
+            session = load_session(self._directory)
+            host = {**session.host, **self._clock.described()}
+            session = replace(session, output=self._output, directory=self._directory, host=host)
+            session.save()  # the capture, and a recovery, are made of what lies there
             outcome = outcome_of(None, self._stop_ns or session.start_monotonic_ns)
             result = Result(exit_status=0)
             self._written = write_capture(

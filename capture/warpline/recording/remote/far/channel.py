@@ -1,0 +1,75 @@
+"""The far end of a connection: frames over two descriptors that never block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+
+from warpline.recording.remote.frames import BEAT_S, GONE_S, FrameReader, FrameType, packed
+
+_ROOM_BYTES = 512 << 10
+
+
+class Channel:
+    """The connection to the other end: two descriptors, and a socket that the relay waits for, if there is one."""
+
+    def __init__(self, incoming: int, outgoing: int, relay: socket.socket | None = None) -> None:
+        self.incoming, self.outgoing, self._relay = incoming, outgoing, relay
+        os.set_blocking(incoming, False)
+        os.set_blocking(outgoing, False)
+        self._reader = FrameReader()
+        self._unsent = bytearray()
+        self.heard = self.sent = time.monotonic()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more frames should be queued."""
+        return len(self._unsent) < _ROOM_BYTES
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether bytes wait for the connection."""
+        return bool(self._unsent)
+
+    def send(self, frame: bytes) -> None:
+        """Queue a frame."""
+        self._unsent += frame
+
+    def flush(self) -> None:
+        """Write what the connection takes.
+
+        Raises OSError when it is lost.
+        """
+        now = time.monotonic()
+        if now - self.sent > BEAT_S and not self._unsent:
+            self.send(packed(FrameType.BEAT))
+        with contextlib.suppress(BlockingIOError):
+            while self._unsent:
+                count = os.write(self.outgoing, self._unsent[:_ROOM_BYTES])
+                del self._unsent[:count]
+                self.sent = now
+
+    def read(self) -> list[tuple[FrameType, bytes]]:
+        """The frames that have arrived.
+
+        Raises OSError when the connection is lost, FrameError when it makes no sense.
+        """
+        try:
+            data = os.read(self.incoming, 1 << 18)
+        except BlockingIOError:
+            if time.monotonic() - self.heard > GONE_S:
+                raise ConnectionResetError from None
+            return []
+        if not data:
+            raise ConnectionResetError
+        self.heard = time.monotonic()
+        return self._reader.feed(data)
+
+    def close(self) -> None:
+        """Give the connection up; the relay ends."""
+        os.close(self.incoming)
+        os.close(self.outgoing)
+        if self._relay is not None:
+            self._relay.close()

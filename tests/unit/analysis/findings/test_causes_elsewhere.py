@@ -58,6 +58,21 @@ def test_arguments_of_a_message_that_is_not_written_are_named(tmp_path: Path, is
     assert is_written or first.where.line == 2
 
 
+def test_a_written_message_is_known_by_its_call_where_no_sample_shows_it(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("log.info('%s', evaluate(model))\n")
+    evaluating = (PPRINT, f"<module> ({program}:1)")
+    writing = (WRITING, f"Logger.info ({PYTHON}/logging/__init__.py:1489)", f"<module> ({program}:1)")
+    emit = Does(MS // 100, WaitKind.FILE, None, writing, result=9, function="write", object="run.log")
+    found = {}
+    for name, does in (("none", ()), ("call", (emit,))):
+        acts = [Acts((Does(50 * MS, frames=evaluating), *does, Does(50 * MS, frames=evaluating)))]
+        with scene(tmp_path / f"{name}.h5", acts, meta={"start_utc_ns": time.time_ns() + 10**9}) as capture:
+            found[name] = " ".join(finding.text for finding in diagnose(View(capture)).findings)
+    assert "log message that is not written" in found["none"]
+    assert "log message" not in found["call"]
+
+
 CACHE = "{decorator}\ndef decode(key):\n    return work(key)\n"
 MANUAL = """\
 def tile(key):
@@ -95,7 +110,7 @@ def test_misses_that_never_end_show_a_cache_without_room(tmp_path: Path, is_last
     missing, drawing = [f"decode ({program}:3)", f"draw ({program}:5)"], [f"draw ({program}:5)"]
     stacks = [missing, missing, drawing] * 6 if is_lasting else [missing] * 12 + [drawing] * 12
     first = diagnosed(tmp_path / "run.h5", stacks, time.time_ns() + 10**9).findings[0]
-    assert ("it has too little room" in first.text) is is_lasting
+    assert ("a size-limited cache does not hold" in first.text) is is_lasting
     assert first.severity == ("warning" if is_lasting else "note")
     assert not is_lasting or first.where.line == 1
 
@@ -134,6 +149,37 @@ def test_arithmetic_on_arrays_of_objects_is_followed_to_where_they_are_made() ->
     assert not {3, 4, 5} & set(computing)
     assert object_arrays(SourceFile(OBJECTS.format(type=", dtype=np.float64"))) is None
     assert object_arrays(SourceFile("import numpy as np\na = np.array(rows, dtype=object)\n")) is not None
+
+
+def test_a_list_of_another_function_with_the_same_name_holds_no_objects() -> None:
+    text = "import numpy as np\ndef names():\n    rows = []\n    rows.append(None)\ndef load():\n    rows = [1.0]\n"
+    assert object_arrays(SourceFile(f"{text}    return np.array(rows)\n")) is None
+    assert object_arrays(SourceFile(f"{text}    rows.append(None)\n    return np.array(rows)\n")) is not None
+
+
+def test_columns_of_an_array_that_other_code_makes_are_not_judged() -> None:
+    text = "import numpy as np\ndef score(table, j):\n    return table[:, j].sum()\n"
+    assert column_views(SourceFile(text)) is None
+    assert column_views(SourceFile(f"{text}table = pd.read_csv(path).values\n")) is None
+    assert column_views(SourceFile(f"{text}table = np.zeros((1000, 48))\n")) is not None
+
+
+def test_names_that_are_assigned_to_each_other_are_followed_once() -> None:
+    swaps = "".join(f"a{n} = a{m}\n" for n in range(30) for m in range(30))
+    text = f"import numpy as np\n{swaps}a0 = np.zeros((9, 9))\nprint(a1[:, j])\n"
+    found = column_views(SourceFile(text))
+    assert found is not None
+    assert found[0] == 902
+
+
+def test_a_long_sum_and_an_empty_index_are_followed() -> None:
+    total = "+".join(["a"] * 2000)
+    source = SourceFile(f"import numpy as np\na = np.array([None])\nb = {total}\nc = a[()]\n")
+    found, line = object_arrays(source), source.line(3)
+    assert found is not None
+    assert line is not None
+    assert computes_with(line, found[1])
+    assert column_views(source) is None
 
 
 def test_columns_of_a_row_major_array_are_seen() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from warpline.analysis.findings.work.source_lines import SourceFile, SourceLine, dotted
-from warpline.analysis.findings.work.value_flow import ValueFlow
+from warpline.analysis.findings.work.source_lines import SourceFile, SourceLine, dotted, targets
+from warpline.analysis.findings.work.value_flow import ValueFlow, with_scopes
 
 _ARRAYS = re.compile(r"^(np|numpy)\.")
 _MAKES = re.compile(r"^(np|numpy)\.(array|asarray|asanyarray|empty|zeros|ones|full|fromiter|frompyfunc)$")
@@ -24,28 +25,23 @@ _INDICES = re.compile(
 _FORTRAN = re.compile(r"(^|\.)(asfortranarray|T|transpose|swapaxes|from_dict|DataFrame)$")
 _NARROW = 4
 """Columns of 8-byte numbers from which on a column uses less than half of each cache line that it reads."""
-_DEEPEST = 3
-"""How many assignments are followed to where an array is made."""
 
 
 def object_arrays(source: SourceFile) -> tuple[int, ValueFlow] | None:
     """The first line of a file that makes an array of Python objects, and where its values go; None for none."""
-    holds_objects = _holding_objects(source)
-    made = [
-        node.lineno
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Call) and _makes_objects(node, holds_objects)
-    ]
+    scoped = list(with_scopes(source.tree))
+    objects = _objects_in(scoped)
+    made = frozenset(
+        node for scope, node in scoped if isinstance(node, ast.Call) and _makes_objects(node, scope, objects)
+    )
     if not made:
         return None
-    starts = partial(_makes_objects, holds_objects=holds_objects)
-    return min(made), ValueFlow(starts, _operands, frees=True).follow(source)
+    flow = ValueFlow(made.__contains__, _operands, frees=True)
+    return min(node.lineno for node in made), flow.follow(source)
 
 
-def _makes_objects(node: ast.expr, holds_objects: frozenset[str]) -> bool:
+def _makes_objects(node: ast.Call, scope: str, objects: _Objects) -> bool:
     """``np.array(rows, dtype=object)``, ``x.astype(object)``, or ``np.array`` of a list with ``None`` or decimals."""
-    if not isinstance(node, ast.Call):
-        return False
     name = dotted(node.func)
     types = [word.value for word in node.keywords if word.arg == "dtype"]
     if name.endswith(".astype"):
@@ -54,7 +50,7 @@ def _makes_objects(node: ast.expr, holds_objects: frozenset[str]) -> bool:
         return False
     if types or len(node.args) > 1:
         return any(map(_is_object_type, types or node.args[1:2]))
-    return bool(_FROM_VALUES.search(name)) and bool(node.args) and _has_objects(node.args[0], holds_objects)
+    return bool(_FROM_VALUES.search(name)) and bool(node.args) and objects.are_in(scope, node.args[0])
 
 
 def _is_object_type(node: ast.expr) -> bool:
@@ -63,18 +59,8 @@ def _is_object_type(node: ast.expr) -> bool:
     ] in _OBJECTS
 
 
-def _has_objects(value: ast.expr, holds_objects: frozenset[str]) -> bool:
-    """Whether a list has items that NumPy keeps as objects."""
-    if isinstance(value, ast.Call):
-        return dotted(value.func).rpartition(".")[2] in holds_objects
-    if isinstance(value, (ast.Name, ast.Attribute)):
-        return dotted(value) in holds_objects
-    if isinstance(value, (ast.List, ast.Tuple)):
-        return any(map(_is_object, value.elts))
-    return isinstance(value, (ast.ListComp, ast.GeneratorExp)) and _is_object(value.elt)
-
-
 def _is_object(item: ast.expr) -> bool:
+    """Whether NumPy keeps an item of a list as an object."""
     if isinstance(item, ast.IfExp):
         return _is_object(item.body) or _is_object(item.orelse)
     if isinstance(item, ast.Call):
@@ -82,39 +68,56 @@ def _is_object(item: ast.expr) -> bool:
     return isinstance(item, ast.Constant) and item.value is None
 
 
-def _holding_objects(source: SourceFile) -> frozenset[str]:
-    """The names of lists, and of functions that make them, with ``None`` or decimals among their items."""
-    names: set[str] = set()
-    for function in (
-        source.tree,
-        *(node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)),
-    ):
-        own = {
-            dotted(node.func.value)
-            for node in ast.walk(function)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "append"
-            and any(map(_is_object, node.args))
-        }
-        own |= {
-            name
-            for name, values in source.assignments(function).items()
-            if name
-            and any(not isinstance(value, ast.Call) and _has_objects(value, frozenset()) for value in values)
-        }
-        if isinstance(function, ast.FunctionDef):
-            yields = any(
-                isinstance(node, ast.Yield) and node.value is not None and _is_object(node.value)
-                for node in ast.walk(function)
-            )
-            results = [
-                node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value
-            ]
-            if yields or any(_has_objects(value, frozenset(own)) for value in results):
-                names.add(function.name)
-        names |= own - {""}
-    return frozenset(names)
+@dataclass(frozen=True)
+class _Objects:
+    """The lists with ``None`` or decimals among their items, by function and name, and functions that make them."""
+
+    lists: set[tuple[str, str]] = field(default_factory=set)
+    makers: set[str] = field(default_factory=set)
+
+    def are_in(self, scope: str, value: ast.expr) -> bool:
+        """Whether the value of an expression is such a list."""
+        if isinstance(value, ast.Call):
+            return dotted(value.func).rpartition(".")[2] in self.makers
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            return not self.lists.isdisjoint(((scope, dotted(value)), ("", dotted(value))))
+        if isinstance(value, (ast.List, ast.Tuple)):
+            return any(map(_is_object, value.elts))
+        return isinstance(value, (ast.ListComp, ast.GeneratorExp)) and _is_object(value.elt)
+
+    def add(self, scope: str, target: ast.expr) -> None:
+        """A list of a function; attributes count for the whole file."""
+        if name := dotted(target):
+            self.lists.add(("" if isinstance(target, ast.Attribute) else scope, name))
+
+
+def _objects_in(scoped: Sequence[tuple[str, ast.AST]]) -> _Objects:
+    """``scoped`` are the nodes of a file with the names of their functions."""
+    objects = _Objects()
+    for scope, node in scoped:
+        if isinstance(node, ast.Call):
+            if (
+                isinstance(node.func, ast.Attribute)
+                and node.func.attr == "append"
+                and any(map(_is_object, node.args))
+            ):
+                objects.add(scope, node.func.value)
+        elif isinstance(node, ast.Yield):
+            if node.value is not None and _is_object(node.value):
+                objects.makers.add(scope)
+        else:
+            for target, value in targets(node):
+                if not isinstance(value, ast.Call) and objects.are_in(scope, value):
+                    objects.add(scope, target)
+    for scope, node in scoped:
+        if (
+            isinstance(node, ast.Return)
+            and node.value is not None
+            and not isinstance(node.value, ast.Call)
+            and objects.are_in(scope, node.value)
+        ):
+            objects.makers.add(scope)
+    return objects
 
 
 def _operands(value: ast.expr) -> list[ast.expr]:
@@ -160,40 +163,44 @@ def _computed(node: ast.BinOp | ast.Call | ast.Compare) -> list[ast.expr]:
     return list(node.args) if _ARRAYS.match(name) else []
 
 
-def column_views(source: SourceFile) -> tuple[int | None, ValueFlow] | None:
-    """The line that makes the first array whose columns a file reads one by one, where known, and where these go.
+def column_views(source: SourceFile) -> tuple[int, ValueFlow] | None:
+    """The line that makes the first array whose columns a file reads one by one, and where these go.
 
     A column ``table[:, j]`` of a row-major array uses one value of each row, and so a cache line for each value.
     """
-    views = [node for node in ast.walk(source.tree) if _is_column(source, node)]
-    if not views or not _imports_numpy(source):
+    if not _imports_numpy(source):
         return None
-    made = [
-        line for view in views if isinstance(view, ast.Subscript) and (line := _made_at(source, view.value))
-    ]
-    return (made[0] if made else None), ValueFlow(partial(_is_column, source), lambda _value: []).follow(
-        source
-    )
+    made = {
+        node: line for node in ast.walk(source.tree) if (line := _column_made_at(source, node)) is not None
+    }
+    if not made:
+        return None
+    return next(iter(made.values())), ValueFlow(made.__contains__, lambda _value: []).follow(source)
 
 
-def _is_column(source: SourceFile, node: ast.AST) -> bool:
-    """``table[:, j]`` with a variable index, of an array that is not known to be stored by columns."""
+def _column_made_at(source: SourceFile, node: ast.AST) -> int | None:
+    """The line that makes the array of ``table[:, j]`` with a variable index; None for anything else.
+
+    An array that other code makes may be stored by columns.
+    """
     if not (
         isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Load)
         and isinstance(node.slice, ast.Tuple)
+        and node.slice.elts  # not ``scalar[()]``
     ):
-        return False
+        return None
     *before, last = node.slice.elts
     is_whole = [
         isinstance(item, ast.Slice) and item.lower is item.upper is item.step is None for item in before
     ]
     if not before or not all(is_whole) or not isinstance(last, (ast.Name, ast.BinOp, ast.Attribute)):
-        return False
-    if isinstance(node.value, ast.Attribute) and node.value.attr in ("loc", "iloc"):
-        return False
+        return None
     values = _values_of(source, node.value)
-    return not any(_is_by_columns(value) or _is_narrow(source, value) for value in values)
+    if any(_is_by_columns(value) or _is_narrow(source, value) for value in values):
+        return None
+    made = (one.lineno for one in values if isinstance(one, ast.Call) and _ARRAYS.match(dotted(one.func)))
+    return next(made, None)
 
 
 def _is_narrow(source: SourceFile, value: ast.expr) -> bool:
@@ -219,25 +226,23 @@ def _is_by_columns(value: ast.expr) -> bool:
     )
 
 
-def _values_of(source: SourceFile, value: ast.expr, depth: int = 0) -> list[ast.expr]:
+def _values_of(source: SourceFile, value: ast.expr) -> list[ast.expr]:
     """What is assigned to a name or attribute anywhere in the file, also by way of other names."""
-    values = []
-    for assigned in source.assignments(source.tree).get(dotted(value), []) if dotted(value) else []:
-        values.append(assigned)
-        if isinstance(assigned, (ast.Name, ast.Attribute)) and depth < _DEEPEST:
-            values += _values_of(source, assigned, depth + 1)
-        if isinstance(assigned, ast.Tuple):
-            values += assigned.elts
+    assignments = source.assignments(source.tree)
+    values: list[ast.expr] = []
+    waiting, seen = [dotted(value)], {""}
+    while waiting:
+        name = waiting.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        for assigned in assignments.get(name, ()):
+            values.append(assigned)
+            if isinstance(assigned, (ast.Name, ast.Attribute)):
+                waiting.append(dotted(assigned))
+            if isinstance(assigned, ast.Tuple):
+                values += assigned.elts
     return values
-
-
-def _made_at(source: SourceFile, value: ast.expr) -> int | None:
-    made = [one.lineno for one in _values_of(source, value) if isinstance(one, ast.Call) and _is_made(one)]
-    return made[0] if made else None
-
-
-def _is_made(call: ast.Call) -> bool:
-    return bool(_ARRAYS.match(dotted(call.func)))
 
 
 def _imports_numpy(source: SourceFile) -> bool:

@@ -215,6 +215,20 @@ class CallCount:
         return self.bytes / max(self.count, 1)
 
 
+def stacks_of_calls(case: Case) -> list[list[str]]:
+    """The frames (leaf first) of each stack with which library calls were recorded or counted."""
+    view = case.view
+    stacks = [case.once(read_calls).stack]
+    if "call_count" in view.capture.kinds:
+        column = view.column("call_count", "stack", view.events("call_count").index)
+        stacks.append(np.ma.filled(column.astype(np.int64), -1))
+    known = np.unique(np.concatenate(stacks))
+    return [
+        view.capture.stack_frames(stack)
+        for stack in known[(known >= 0) & (known < len(view.capture.stacks[0]))].tolist()
+    ]
+
+
 def counted_calls(case: Case) -> dict[tuple[str, int | None, str], CallCount]:
     """The most frequent function of each own line (file, line, function), short calls included."""
     totals: Counter[tuple[str, int | None, str, str]] = Counter()

@@ -65,11 +65,11 @@ LOG_ARGUMENTS = WorkKind(
 )
 DROPPED_RESULTS = WorkKind(
     key="dropped_results",
-    doing=english("computing results again although a cache is there: it has too little room"),
+    doing=english("computing results that a size-limited cache does not hold"),
     origin=english("The cache is limited at {place}; its misses go on until the end of the range."),
     remedy=english(
-        "Give the cache room for all keys that come again (cache_info() counts hits and misses), or process the items "
-        "key by key."
+        "If the same keys come again (cache_info() counts hits and misses), give the cache room for all of them, or "
+        "process the items key by key."
     ),
     refutation=english("Refuted if the cache has few misses, or if no key comes again."),
     worst=Severity.WARNING,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from warpline.analysis.findings.finding import Severity
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
@@ -21,6 +22,8 @@ from warpline.analysis.findings.work.kind import (
 from warpline.analysis.findings.work.source_lines import Function, SourceFile, SourceFiles, SourceLine, dotted
 from warpline.analysis.findings.work.value_flow import ValueFlow
 
+_Value = TypeVar("_Value")
+_Judge = Callable[[re.Match[str]], _Value | None]
 _LOGS = re.compile(r"(?i)(^|\.)_?log(ger|ging)?\.(debug|info|trace|log|verbose|warning)$|^(debug|trace)$")
 _WRITES = re.compile(
     r"/logging/\w+\.py:.*\b(_log|makeRecord|handle|emit|callHandlers|format|flush)$|/loguru/|/structlog/"
@@ -28,15 +31,23 @@ _WRITES = re.compile(
 _EVICTS = re.compile(r"\.(popitem|pop|clear|popleft)$")
 
 
-def name_outer_lines(hots: dict[int, HotLine], frames: Mapping[int, list[str]], sources: SourceFiles) -> None:
-    """Mark the stacks with such a kind. ``frames`` are the stacks (leaf first) by the same number."""
-    _name_log_arguments(hots, frames, sources)
+def name_outer_lines(
+    hots: dict[int, HotLine],
+    frames: Mapping[int, list[str]],
+    calls: Iterable[list[str]],
+    sources: SourceFiles,
+) -> None:
+    """Mark the stacks with such a kind. ``frames`` are the stacks (leaf first) by the same number.
+
+    ``calls`` are the stacks of recorded library calls: a message that is written takes one, but seldom a sample.
+    """
+    _name_log_arguments(hots, frames, calls, sources)
+    limit_of = _judged_once(bounded_cache, sources)
     for number, hot in hots.items():
         if not _is_open(hot):
             continue
         for match, _ in _own_frames(frames[number]):
-            line = sources.line(match["file"], int(match["line"]), match["function"])
-            limit = bounded_cache(line) if line is not None else None
+            limit = limit_of(match)
             if limit is not None:
                 hots[number] = replace(hot, kind=DROPPED_RESULTS, origin=limit)
                 break
@@ -44,7 +55,7 @@ def name_outer_lines(hots: dict[int, HotLine], frames: Mapping[int, list[str]], 
 
 def name_arrays(hots: dict[int, HotLine]) -> None:
     """Mark the lines that compute with columns of row-major arrays, or with arrays of Python objects."""
-    flows: dict[SourceFile, list[tuple[WorkKind, int | None, ValueFlow]]] = {}
+    flows: dict[SourceFile, list[tuple[WorkKind, int, ValueFlow]]] = {}
     for number, hot in hots.items():
         if hot.line is None or not _is_open(hot):
             continue
@@ -56,7 +67,7 @@ def name_arrays(hots: dict[int, HotLine]) -> None:
                 break
 
 
-def _array_flows(source: SourceFile) -> Iterator[tuple[WorkKind, int | None, ValueFlow]]:
+def _array_flows(source: SourceFile) -> Iterator[tuple[WorkKind, int, ValueFlow]]:
     for kind, found in ((OBJECT_ARRAYS, object_arrays(source)), (COLUMNS, column_views(source))):
         if found is not None:
             yield kind, *found
@@ -68,25 +79,60 @@ def _is_open(hot: HotLine) -> bool:
 
 
 def _name_log_arguments(
-    hots: dict[int, HotLine], frames: Mapping[int, list[str]], sources: SourceFiles
+    hots: dict[int, HotLine],
+    frames: Mapping[int, list[str]],
+    calls: Iterable[list[str]],
+    sources: SourceFiles,
 ) -> None:
     computed: dict[int, HotLine] = {}
-    written: set[tuple[str, int | None, str]] = set()
+    written: set[tuple[str, int | None]] = set()
+    log_line = _judged_once(lambda line: line if computes_log_arguments(line) else None, sources)
     for number, hot in hots.items():
-        for match, inner in _own_frames(frames[number]):
-            line = sources.line(match["file"], int(match["line"]), match["function"])
-            if line is None or not computes_log_arguments(line):
-                continue
+        found = _logging_frame(frames[number], log_line)
+        if found is None:
+            continue
+        match, line, is_written = found
+        if is_written:
+            written.add((match["file"], line.number))
+        else:
             function = match["function"].rpartition(".")[2]
-            outer = replace(hot, file=match["file"], number=line.number, function=function, line=line)
-            if any(_WRITES.search(f"{one['file']}:{one['function']}") for one in inner):
-                written.add(outer.place)
-            else:
-                computed[number] = outer
-            break
-    for number, outer in computed.items():
-        if outer.place not in written:
-            hots[number] = replace(outer, kind=LOG_ARGUMENTS)
+            computed[number] = replace(
+                hot, file=match["file"], number=line.number, function=function, line=line, kind=LOG_ARGUMENTS
+            )
+    if not computed:
+        return
+    for stack in calls:
+        found = _logging_frame(stack, log_line) if any("log" in frame for frame in stack) else None
+        if found is not None and found[2]:
+            written.add((found[0]["file"], found[1].number))
+    hots.update(
+        (number, outer) for number, outer in computed.items() if (outer.file, outer.number) not in written
+    )
+
+
+def _logging_frame(
+    frames: list[str], log_line: _Judge[SourceLine]
+) -> tuple[re.Match[str], SourceLine, bool] | None:
+    """The innermost line of the user's code on a stack that logs what it computes, and whether it is being written."""
+    for match, inner in _own_frames(frames):
+        line = log_line(match)
+        if line is not None:
+            return match, line, any(_WRITES.search(f"{one['file']}:{one['function']}") for one in inner)
+    return None
+
+
+def _judged_once(judge: Callable[[SourceLine], _Value | None], sources: SourceFiles) -> _Judge[_Value]:
+    """A function that judges the lines of frames: many stacks have the same ones."""
+    known: dict[tuple[str, ...], _Value | None] = {}
+
+    def of_frame(match: re.Match[str]) -> _Value | None:
+        place = match["file"], match["line"], match["function"]
+        if place not in known:
+            line = sources.line(match["file"], int(match["line"]), match["function"])
+            known[place] = judge(line) if line is not None else None
+        return known[place]
+
+    return of_frame
 
 
 def _own_frames(frames: list[str]) -> Iterator[tuple[re.Match[str], list[re.Match[str]]]]:

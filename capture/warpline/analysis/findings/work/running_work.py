@@ -15,7 +15,14 @@ from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.finding import Severity
 from warpline.analysis.findings.wait_kinds import FRAME
-from warpline.analysis.findings.work.calls import CallCount, call_place, counted_calls, named, read_calls
+from warpline.analysis.findings.work.calls import (
+    CallCount,
+    call_place,
+    counted_calls,
+    named,
+    read_calls,
+    stacks_of_calls,
+)
 from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
 from warpline.analysis.findings.work.kind import (
     DROPPED_RESULTS,
@@ -92,7 +99,7 @@ def running_work(case: Case) -> RunningWork:
             hots[number] = hot
     stack_frames = {number: frames(code) for number, code in enumerate(stacks.tolist())}
     opened = _name_reads(case, hots, stack_frames)
-    name_outer_lines(hots, stack_frames, sources)
+    name_outer_lines(hots, stack_frames, stacks_of_calls(case), sources)
     _keep_lasting_caches(case, hots, pieces, inverse)
     name_arrays(hots)
     _name_exceptions(hots, times)

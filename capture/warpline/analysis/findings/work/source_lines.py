@@ -123,7 +123,7 @@ class SourceFile:
         if known is None:
             known = self._assignments[scope] = {}
             for node in ast.walk(scope):
-                for target, value in _targets(node):
+                for target, value in targets(node):
                     known.setdefault(dotted(target), []).append(value)
         return known
 
@@ -213,7 +213,7 @@ def _covers(node: ast.AST, number: int) -> bool:
     return bool(getattr(node, "lineno", 0) <= number <= (getattr(node, "end_lineno", 0) or 0))
 
 
-def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What a node assigns, as (target, value or annotation)."""
     if isinstance(node, ast.Assign):
         for target in node.targets:

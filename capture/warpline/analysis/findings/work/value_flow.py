@@ -31,7 +31,7 @@ class ValueFlow:
     def follow(self, source: SourceFile) -> ValueFlow:
         """This flow, followed through a file until nothing changes."""
         functions = {node.name: node for node in ast.walk(source.tree) if isinstance(node, Function)}
-        scoped = list(_with_scopes(source.tree))
+        scoped = list(with_scopes(source.tree))
         for _ in range(_ROUNDS):
             before = len(self._names), sum(map(sum, self._returns.values()))
             for scope, node in scoped:
@@ -42,14 +42,22 @@ class ValueFlow:
 
     def holds(self, scope: str, value: ast.expr) -> bool:
         """Whether an expression in a function may be such a value."""
-        if self.starts(value):
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            if self._is_one(scope, value):
+                return True
+            waiting += self.passes(value)
+        return False
+
+    def _is_one(self, scope: str, value: ast.expr) -> bool:
+        if isinstance(value, (ast.Name, ast.Attribute)) and not self._names.isdisjoint(
+            ((scope, dotted(value)), ("", dotted(value)))
+        ):
             return True
-        if isinstance(value, (ast.Name, ast.Attribute)):
-            name = dotted(value)
-            return (scope, name) in self._names or ("", name) in self._names
-        if isinstance(value, ast.Call) and self._returns.get(_last(value), [False]) == [True]:
+        if isinstance(value, ast.Call) and self._returns.get(_last(value)) == [True]:
             return True
-        return any(self.holds(scope, operand) for operand in self.passes(value))
+        return self.starts(value)
 
     def _follow(self, scope: str, node: ast.AST, functions: dict[str, Function]) -> None:
         if isinstance(node, ast.Assign):
@@ -96,7 +104,7 @@ def _last(call: ast.Call) -> str:
     return dotted(call.func).rpartition(".")[2]
 
 
-def _with_scopes(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def with_scopes(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """All nodes with the name of the function around them, empty for the module."""
     waiting = [("", child) for child in ast.iter_child_nodes(tree)]
     while waiting:

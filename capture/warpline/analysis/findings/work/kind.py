@@ -45,7 +45,9 @@ EXCEPTIONS = WorkKind(
 FILE_AGAIN = WorkKind(
     key="file_read_again",
     doing=english("opening and reading the same file again"),
-    remedy=english("Read the file once and keep its contents, or check its modification time first."),
+    remedy=english(
+        "Read the file once and keep its contents, map it (mmap), or check its modification time first."
+    ),
     refutation=english("Refuted if the file changes between reads."),
 )
 SMALL_CALLS = WorkKind(

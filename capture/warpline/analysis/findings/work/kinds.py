@@ -76,6 +76,19 @@ KINDS: tuple[WorkKind, ...] = (
         refutation=english("Refuted if the program is as slow at a higher log level."),
     ),
     WorkKind(
+        key="decompressed_again",
+        doing=english("seeking in a compressed file, which decompresses all that lies before"),
+        frames=_frames(
+            r"(gzip|bz2|lzma|_compression|_streams)\.py:(\w+\.)?(seek|rewind|_rewind)"
+            r"|zipfile(/__init__)?\.py:ZipExtFile\.seek"
+        ),
+        remedy=english(
+            "Read the file once in order: sort the requests by position, keep what is needed in memory, or unpack the "
+            "file first."
+        ),
+        refutation=english("Refuted if it seeks only forward."),
+    ),
+    WorkKind(
         key="stack_inspected",
         doing=english("inspecting or formatting the call stack"),
         frames=_frames(r"(inspect|traceback|linecache)\.py:"),

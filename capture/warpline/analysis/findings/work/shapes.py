@@ -350,7 +350,7 @@ def is_in_handler(line: SourceLine, statement: ast.Try) -> bool:
     )
 
 
-_OPENS = re.compile(r"(^|\.)(open|read_text|read_bytes|read_csv|loadtxt|parse|fdopen)$")
+_OPENS = re.compile(r"(^|\.)(open|fdopen|read_\w+|load|loadtxt|genfromtxt|fromfile|imread|parse)$")
 
 
 def opening_line(line: SourceLine) -> int | None:

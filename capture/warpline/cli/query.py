@@ -45,6 +45,9 @@ class QueryCommand:
             "--schema", action="store_true", help=tr("list the tables and columns of a capture instead")
         )
         parser.add_argument(
+            "--examples", action="store_true", help=tr("print twenty questions that people ask")
+        )
+        parser.add_argument(
             "--format",
             choices=("table", "json", "csv"),
             default="table",
@@ -78,6 +81,9 @@ class QueryCommand:
         from warpline.model.progress import never
         from warpline.query.session import QuerySession
 
+        if args.examples:
+            query_output.print_examples()
+            return 0
         files, sql = (args.words, "") if args.schema else _files_and_sql(args)
         if args.schema and len(files) != 1:
             raise UsageError(tr("whose tables? (warpline query --schema FILE)"))

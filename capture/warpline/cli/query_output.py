@@ -15,11 +15,12 @@ import orjson
 
 from warpline.analysis.framework.fitting import fit_names
 from warpline.extras import install_command
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr, tr_n, translated
 from warpline.i18n.width import padded, text_width
 from warpline.interchange.export.output_files import replacing
 from warpline.library.sql_frame import SqlFrame
 from warpline.model import ExportError
+from warpline.query.examples import EXAMPLES
 from warpline.query.session import QueryResult, TableInfo
 from warpline.untrusted import listing, one_line, spreadsheet_text
 
@@ -105,13 +106,18 @@ def print_schema(tables: Sequence[TableInfo], form: str) -> None:
     for table in tables:
         rows = "" if table.rows is None else ", " + tr_n("{count:,} row", "{count:,} rows", table.rows)
         lines += ["", f"{table.name}  ({table.about}{rows})"]
-        name = max(text_width(column.name) for column in table.columns)
-        kind = max(text_width(column.type) for column in table.columns)
+        name = max((text_width(column.name) for column in table.columns), default=0)
+        kind = max((text_width(column.type) for column in table.columns), default=0)
         lines += [
             f"{_GAP}{padded(column.name, name)}{_GAP}{padded(column.type, kind)}{_GAP}{column.about}".rstrip()
             for column in table.columns
         ]
     print(listing(lines[1:]))
+
+
+def print_examples() -> None:
+    """Print questions and their queries."""
+    print("\n\n".join(f"-- {translated(example.title)}\n{example.sql}" for example in EXAMPLES))
 
 
 def write(result: QueryResult, file: BinaryIO, form: str) -> None:

@@ -72,13 +72,17 @@ class Binder:
         """What a query can name in the first capture, with columns."""
         catalog = self.catalogs[0]
         found: list[dict[str, Any]] = []
-        for name in catalog.makers:
-            view = catalog.view(name)
+        for view in catalog.views().values():
             columns = [(column.name, column.type, column.about) for column in view.columns]
             found.append(
                 {"name": view.name, "about": view.about, "rows": view.source.length, "columns": columns}
             )
         for definition in catalog.definitions.values():
+            if definition.call:
+                found.append(
+                    {"name": definition.call, "about": definition.about, "rows": None, "columns": []}
+                )
+                continue
             about = {column.name: column.about for column in definition.columns}
             self._provide_name(catalog, definition.name)
             rows = self._rows("DESCRIBE ", f"{quoted(catalog.schema)}.{quoted(definition.name)}", None)
@@ -98,7 +102,7 @@ class Binder:
                     self._provide_name(catalog, name)
 
     def _provide_name(self, catalog: Catalog, name: str) -> None:
-        if name in catalog.makers:
+        if catalog.has_view(name):
             self._make_view(catalog, catalog.view(name), frozenset())
         elif name in catalog.definitions:
             definition = catalog.definitions[name]
@@ -162,9 +166,9 @@ class Binder:
         """Make the views in use again without joins to texts that nobody reads."""
         for catalog in self.catalogs:
             for (schema, name), without in list(self._made.items()):
-                if schema != catalog.schema or name not in catalog.makers:
+                if schema != catalog.schema or not catalog.has_view(name.casefold()):
                     continue
-                view = catalog.view(name)
+                view = catalog.view(name.casefold())
                 unread = frozenset(
                     join.table.key
                     for join in view.joins

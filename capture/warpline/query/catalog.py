@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from warpline.model import NotRecordedError
+from warpline.query.analysis_tables import REPORT, AnalysisTables
 from warpline.query.event_views import EventViews, view_name
+from warpline.query.macros import MACROS
 from warpline.query.raw_tables import Keys
 from warpline.query.small_tables import SmallTables
 from warpline.query.views import Definition, TableView
@@ -23,6 +26,7 @@ class Catalog:
         self.schema = schema
         self._events = EventViews(capture, keys)
         self._small = SmallTables(capture, keys)
+        self._analysis = AnalysisTables(capture, keys)
         self._views: dict[str, TableView] = {}
 
     @cached_property
@@ -31,6 +35,9 @@ class Catalog:
         small = self._small
         found: dict[str, Callable[[], TableView]] = {
             "events": self._events.events,
+            "launches": self._analysis.launches,
+            "busy": self._analysis.busy,
+            "device_busy": self._analysis.device_busy,
             **{
                 name: getattr(small, name)
                 for name in (
@@ -46,7 +53,7 @@ class Catalog:
     @cached_property
     def definitions(self) -> Mapping[str, Definition]:
         """Views and macros over these views."""
-        found = []
+        found = list(MACROS)
         states = self.capture.kinds.get("thread_state")
         if states is not None and "wait" in states.attributes:
             found.append(
@@ -64,8 +71,25 @@ class Catalog:
         """Everything that a query can name."""
         return [*self.makers, *self.definitions]
 
+    def views(self) -> dict[str, TableView]:
+        """Every view over raw tables, without what analysis finds nothing of."""
+        found = {}
+        for name in self.makers:
+            try:
+                found[name] = self.view(name)
+            except NotRecordedError:
+                continue
+        return found
+
+    def has_view(self, name: str) -> bool:
+        """Whether a view over raw tables has that name, in lower case."""
+        return name in self.makers or name.startswith(REPORT)
+
     def view(self, name: str) -> TableView:
-        """A view over raw tables, by its name in lower case."""
+        """A view over raw tables. Raises NotRecordedError for what analysis finds nothing of."""
         if name not in self._views:
-            self._views[name] = self.makers[name]()
+            is_report = name.startswith(REPORT)
+            self._views[name] = (
+                self._analysis.report(name.removeprefix(REPORT)) if is_report else self.makers[name]()
+            )
         return self._views[name]

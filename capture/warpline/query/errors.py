@@ -26,7 +26,7 @@ _SUBJECTS = {
 }  # fmt: skip
 """What else must be recorded for a table that is not called like it."""
 _MORE = re.compile(
-    r"\s*(Candidate (bindings|functions|macros|entries|tables):|Did you mean|LINE \d+:|Possible solutions:).*",
+    r"\s*(Candidate \w+:|Did you mean|LINE \d+:|Possible solutions:|Use \"?SET ).*",
     re.DOTALL,
 )
 _FILES = re.compile(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.model import BUILTIN_KINDS_BY_NAME, AttributeSpec, KindSpec
+from warpline.query.nesting import parents_of_events, self_times
 from warpline.query.raw_tables import TEXT, Array, Keys, RawColumn, RawTable, texts
 from warpline.query.views import TableView, TextJoin, ViewColumn, enumeration
 from warpline.storage.columns.attribute_types import column_type
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline.storage.columns.kind_table import KindTable
 
-COMMON = ("id", "ts", "dur", "name", "name_id", "track_id", "depth", "flags")
+COMMON = ("id", "ts", "dur", "name", "name_id", "track_id", "depth", "flags", "parent_id", "self_dur")
 _ABOUT = {
     "id": "row of the event, as in links and in Python",
     "ts": "start, ns since the start of the capture",
@@ -26,6 +27,8 @@ _ABOUT = {
     "kind": "kind of the event",
     "track_id": "id of its track in tracks",
     "depth": "lane on the track: nesting depth, or place among events that overlap",
+    "parent_id": "id of the shortest event on the track that contains it",
+    "self_dur": "duration without the events that lie directly in it, ns",
     "flags": "bits: 1 cut at the start, 2 cut at the end, 4 truncated, 8 estimated, 16 instant, 32 idle, 64 waiting",
 }
 _SQL_TYPES = {
@@ -79,6 +82,8 @@ class EventViews:
             "track_id": RawColumn(np.dtype(np.int32), lambda: self._of_lanes(capture.lanes.track)),
             "depth": RawColumn(np.dtype(np.int32), lambda: self._of_lanes(capture.lanes.depth)),
             "flags": RawColumn(np.dtype(np.uint8), lambda: events.flags),
+            "parent_id": RawColumn(np.dtype(np.int64), lambda: _or_null(self._parents)),
+            "self_dur": RawColumn(np.dtype(np.int64), lambda: self._self_times),
         }
         table = RawTable(self._keys.next(), len(events), columns)
         return TableView("events", "every event", table, self._common(table, with_kind=True))
@@ -116,6 +121,14 @@ class EventViews:
                 found.append(ViewColumn("kind", "VARCHAR", _ABOUT["kind"], sql))
         return tuple(found)
 
+    @cached_property
+    def _parents(self) -> Array:
+        return parents_of_events(self._capture)
+
+    @cached_property
+    def _self_times(self) -> Array:
+        return self_times(self._capture, self._parents)
+
     # Kinds
 
     def kind(self, name: str) -> TableView:
@@ -131,6 +144,8 @@ class EventViews:
             "track_id": RawColumn(np.dtype(np.int32), lambda: self._lanes_of(table, capture.lanes.track)),
             "depth": RawColumn(np.dtype(np.int32), lambda: self._lanes_of(table, capture.lanes.depth)),
             "flags": RawColumn(np.dtype(np.uint8), lambda: events.flags[rows]),
+            "parent_id": RawColumn(np.dtype(np.int64), lambda: _or_null(self._parents[rows])),
+            "self_dur": RawColumn(np.dtype(np.int64), lambda: self._self_times[rows]),
         }
         attributes = [(column_of(name, spec), spec) for spec in table.spec.attributes]
         for column, spec in attributes:
@@ -178,6 +193,10 @@ class EventViews:
         if spec.enum:
             return ViewColumn(column, "VARCHAR", about, enumeration(sql, sorted(spec.enum.items())))
         return ViewColumn(column, _SQL_TYPES["uint32" if spec.dtype == "stack" else spec.dtype], about, sql)
+
+
+def _or_null(rows: Array) -> Array:
+    return np.ma.MaskedArray(rows, rows < 0)
 
 
 def column_of(kind: str, spec: AttributeSpec) -> str:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from warpline.i18n import tr
 from warpline.model import UsageError
+from warpline.query.macros import MACRO_NAMES
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,7 +62,48 @@ def single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
         raise UsageError(tr("only SELECT is supported: a query reads the capture and changes nothing"))
     if _IS_SHOW.match(sql):
         raise UsageError(tr("to list tables and columns: warpline query --schema FILE"))
+    _check_functions(connection, sql)
     return without_end(sql)
+
+
+TABLE_FUNCTIONS = frozenset(
+    (
+        "range",
+        "generate_series",
+        "unnest",
+        "repeat",
+        "repeat_row",
+        "json_each",
+        "json_tree",
+        "histogram",
+        "summary",
+    )
+)
+"""Functions of DuckDB that a query may read from; the others reach for files, settings or the database itself."""
+
+
+def _check_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Refuse functions that are tables, but for `TABLE_FUNCTIONS` and our own macros.
+
+    The settings keep them from harm today; a new version of DuckDB may bring a function that they do not know.
+    """
+    rows = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchall()
+    try:
+        waiting = [msgspec.json.decode(row[0]) for row in rows]
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(tr("the query is nested too deeply")) from error
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if node.get("type") == "TABLE_FUNCTION":
+                name = str(node["function"].get("function_name", "")).casefold()
+                if name not in TABLE_FUNCTIONS and name not in MACRO_NAMES:
+                    raise UsageError(
+                        tr("{name}() is not available: a query reads the capture and nothing else", name=name)
+                    )
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
 
 
 _IS_SHOW = re.compile(r"(\s|--[^\n]*\n)*(show|describe|desc|summarize)\b", re.IGNORECASE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -33,6 +34,8 @@ _PASSED_ON = (
     "SYSTEMROOT",
     "USERPROFILE",
 )
+_BROKEN = (-signal.SIGSEGV, -getattr(signal, "SIGBUS", signal.SIGSEGV))
+"""How the process ends when a query outgrows its stack."""
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "WARPLINE_", "APPDATA", "LOCALAPPDATA")
 
 
@@ -245,6 +248,7 @@ class QuerySession:
                 timer.cancel()
         if isinstance(answer, dict):
             return answer
+        status = process.wait()
         self.close()
         if self._is_cancelled:
             raise Cancelled(tr("cancelled"))
@@ -255,6 +259,8 @@ class QuerySession:
                     seconds=seconds,
                 )
             )
+        if status in _BROKEN:
+            return {"failed": tr("the query is too large or nested too deeply"), "kind": "usage"}
         return {"failed": "", "kind": "memory"}
 
 

@@ -92,6 +92,8 @@ class Definition:
     columns: tuple[ViewColumn, ...] = ()
     schema: str = ""
     """``perfetto`` or ``nsys``; empty for those that stand beside the capture's own views."""
+    call: str = ""
+    """How a macro is called; empty for views."""
 
 
 def plain(name: str, type_: str, about: str, table: RawTable) -> ViewColumn:

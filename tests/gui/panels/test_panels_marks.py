@@ -37,7 +37,9 @@ def test_the_highest_of_many_bars_on_a_pixel_is_seen(qapp: object) -> None:
     height = np.ones(count)
     height[[12_345, 40_000]] = 10
     flat = np.zeros(count)
-    bars = BarMarks(x=np.arange(count) + 0.5, width=flat + 0.8, base=flat, height=height, color="#000000")
+    bars = BarMarks(
+        x=np.linspace(0.5, count - 0.5, count), width=flat + 0.8, base=flat, height=height, color="#000000"
+    )
     picture = drawn(bars, ChartPlane(QRectF(0, 0, 100, 50), (0.0, float(count)), (0.0, 10.0)))
     high = [x for x in range(100) if picture.pixelColor(x, 10) == INK]
     assert high == [12_345 * 100 // count, 80]

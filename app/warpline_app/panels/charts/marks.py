@@ -43,7 +43,10 @@ class ChartPlane:
 
     def point(self, x: float, y: float) -> QPointF:
         """The pixel of a pair of values."""
-        return QPointF(float(self.x_px(np.float64(x))), float(self.y_px(np.float64(y))))
+        return QPointF(
+            self.area.left() + (x - self.x_range[0]) / self.unit[0],
+            self.area.bottom() - (y - self.y_range[0]) / self.unit[1],
+        )
 
     def values(self, point: QPointF) -> tuple[float, float]:
         """The values at a pixel."""
@@ -110,7 +113,7 @@ class LineMark:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         known = np.flatnonzero(np.isfinite(self.x) & np.isfinite(self.y))
         x, y = plane.x_px(self.x), plane.y_px(self.y)
-        zero = float(plane.y_px(np.float64(0)))
+        zero = plane.point(0, 0).y()
         for part in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
             if not len(part):
                 continue

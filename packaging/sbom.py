@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,8 @@ from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 
 _LICENSE = "Apache-2.0"
+_DEVELOPERS = re.compile(r"""extra == ['"](dev|hta|packaging)['"]""")
+"""Markers of what only a checkout needs."""
 
 
 def sha256(path: Path) -> str:
@@ -23,16 +26,11 @@ def sha256(path: Path) -> str:
 
 
 def requirements(wheel: Path) -> list[Requirement]:
-    """What a wheel requires, alone and for the window."""
+    """What a wheel requires, alone and with the extras of users."""
     with ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Metadata.from_email(archive.read(name), validate=False)
-    wanted = []
-    for requirement in metadata.requires_dist or []:
-        marker = str(requirement.marker or "")
-        if "extra" not in marker or "'gui'" in marker.replace('"', "'"):
-            wanted.append(requirement)
-    return wanted
+    return [needed for needed in metadata.requires_dist or [] if not _DEVELOPERS.search(str(needed.marker))]
 
 
 def required(requirement: Requirement) -> dict[str, Any]:

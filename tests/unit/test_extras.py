@@ -11,6 +11,9 @@ import pytest
 from warpline import extras
 from warpline.platform.systems import shell_quoted
 
+DEVELOPERS = {"dev", "hta", "packaging"}
+"""Extras that only a checkout needs."""
+
 
 @pytest.fixture(autouse=True)
 def wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
@@ -87,10 +90,28 @@ def test_a_checkout_stays_editable(repository: Path, monkeypatch: pytest.MonkeyP
     )
 
 
-def test_every_extra_is_declared(repository: Path) -> None:
+@pytest.fixture(scope="module")
+def declared(repository: Path) -> dict[str, list[str]]:
+    """The extras of pyproject.toml and what they need."""
     import tomllib
 
-    declared = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+    needed: dict[str, list[str]] = project["optional-dependencies"]
+    return needed
+
+
+def test_every_extra_is_declared(declared: dict[str, list[str]]) -> None:
     for module, extra in extras.MODULES.items():
-        needed = " ".join(declared["optional-dependencies"][extra]).lower()
+        needed = " ".join(declared[extra]).lower()
         assert {"shiboken6": "pyside6"}.get(module, module.lower()) in needed
+
+
+def test_every_extra_of_users_is_recognized_documented_and_tested(
+    declared: dict[str, list[str]], repository: Path
+) -> None:
+    documented = (repository / "docs" / "installing.md").read_text("utf-8")
+    (every,) = (needed for needed in declared["dev"] if needed.startswith("warpline["))
+    for extra in declared.keys() - DEVELOPERS:
+        assert extra in extras._KNOWN_BY
+        assert f"| `{extra}` |" in documented
+        assert extra in every.partition("[")[2].rstrip("]").split(",")

@@ -19,7 +19,7 @@ from warpline.cli.host_list import Host, variables_of
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.times import format_duration
-from warpline.platform.systems import can_wait_for_pipes, is_linux
+from warpline.platform.systems import can_wait_for_pipes, fork, is_linux
 
 if TYPE_CHECKING:
     from warpline.recording.remote.near.local_streams import LocalSignals
@@ -145,7 +145,7 @@ def _begin(
 ) -> _Child:
     pipes = {number: os.pipe() for number in (1, 2)}
     alive, alive_here = os.pipe()
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         status = FAILED
         try:

@@ -30,7 +30,8 @@ def shell_quoted(text: str) -> str:
         import subprocess
 
         return subprocess.list2cmdline([text])
-    return shlex.quote(text)
+    else:  # as checkers of types know platforms
+        return shlex.quote(text)
 
 
 def can_wait_for_pipes() -> bool:
@@ -73,6 +74,13 @@ def has_own_file_dialogs() -> bool:
 def pictures_need_offscreen() -> bool:
     """Whether pictures are drawn on Qt's offscreen platform; on macOS and Windows it finds no fonts."""
     return sys.platform not in {"darwin", "win32"}
+
+
+def fork() -> int:
+    """Copies this process: 0 in the copy, else its id. Raises OSError on Windows, which cannot."""
+    if sys.platform == "win32":
+        raise OSError("Windows cannot fork")
+    return os.fork()
 
 
 def call_in_forks(function: Callable[[], None]) -> None:

@@ -109,6 +109,7 @@ def test_the_bill_of_materials_names_requirements_and_checksums_and_is_the_same_
     metadata = (
         "Metadata-Version: 2.4\nName: warpline\nVersion: 0.5.0\nRequires-Dist: numpy>=1.26\n"
         "Requires-Dist: pyside6-essentials>=6.8; extra == 'gui'\nRequires-Dist: mypy; extra == 'dev'\n"
+        "Requires-Dist: duckdb>=1; (python_version < '4') and extra == 'sql'\n"
     )
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("warpline-0.5.0.dist-info/METADATA", metadata)
@@ -117,6 +118,7 @@ def test_the_bill_of_materials_names_requirements_and_checksums_and_is_the_same_
     assert texts[0] == texts[1]
     document = json.loads(texts[0])
     assert [(part["name"], part["scope"]) for part in document["components"]] == [
+        ("duckdb", "optional"),
         ("numpy", "required"),
         ("pyside6-essentials", "optional"),
     ]

@@ -78,9 +78,10 @@ def pictures_need_offscreen() -> bool:
 
 def fork() -> int:
     """Copies this process: 0 in the copy, else its id. Raises OSError on Windows, which cannot."""
-    if sys.platform == "win32":
+    if sys.platform != "win32":
+        return os.fork()
+    else:  # as checkers of types know platforms
         raise OSError("Windows cannot fork")
-    return os.fork()
 
 
 def call_in_forks(function: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from warpline.cli.host_list import Host, variables_of
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.times import format_duration
-from warpline.platform.systems import can_wait_for_pipes, fork, is_linux
+from warpline.platform.systems import can_wait_for_pipes, fork, is_linux, stop_waiting
 
 if TYPE_CHECKING:
     from warpline.recording.remote.near.local_streams import LocalSignals
@@ -208,7 +208,7 @@ def _show(children: Sequence[_Child], signals: SignalQueue | LocalSignals) -> No
 
 def _write_rest(child: _Child, descriptor: int) -> None:
     """Write what has arrived from a child that has ended."""
-    os.set_blocking(descriptor, False)
+    stop_waiting(descriptor)
     with contextlib.suppress(BlockingIOError):
         while _take(child, descriptor):
             pass

@@ -19,6 +19,11 @@ _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d|[/\\](site|dist)-packages[/\\]|^<")
 
 
+def file_name(path: str) -> str:
+    """The last part of a path, which may be of another system than this one."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 @dataclass(frozen=True)
 class StackFrame:
     """One frame. ``file`` is empty and ``line`` 0 where the text names none.
@@ -36,7 +41,7 @@ class StackFrame:
         """``demo.py:56``; the function where no file is known, with the library it is in."""
         if not self.file:
             return f"{self.function} [{self.module}]".lstrip() if self.module else self.function
-        return f"{self.file.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
+        return f"{file_name(self.file)}:{self.line}"
 
     @property
     def is_native(self) -> bool:

@@ -84,6 +84,12 @@ def fork() -> int:
         raise OSError("Windows cannot fork")
 
 
+def stop_waiting(pipe: int) -> None:
+    """Makes reads of a pipe return at once, with BlockingIOError where there is nothing. Windows' pipes wait."""
+    if sys.platform != "win32":
+        os.set_blocking(pipe, False)
+
+
 def call_in_forks(function: Callable[[], None]) -> None:
     """Calls the function in every forked child. Windows has no forks."""
     if hasattr(os, "register_at_fork"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -11,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.wording import finding_sentence
 from warpline.i18n import tr, translated
+from warpline.model.frames import file_name
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import PlainLabel, plain
@@ -35,7 +34,7 @@ def gain_text(finding: Finding, whole_ns: int) -> tuple[str, str]:
 
 def where_text(where: Where) -> str:
     """The place with the file's base name; the tooltip has the path."""
-    place = f"{where.function} ({PurePath(where.file).name}:{where.line})" if where.file else where.function
+    place = f"{where.function} ({file_name(where.file)}:{where.line})" if where.file else where.function
     rank = "" if where.rank is None else tr("rank {number}", number=where.rank)
     parts = (where.module, where.operator, where.kernel, place, where.thread, rank)
     return " · ".join(part for part in parts if part)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QMenu, QToolButton, QWidget
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.line_times import LineTime, SourceTimes, source_times
 from warpline.i18n import tr
-from warpline.model.frames import StackFrame
+from warpline.model.frames import StackFrame, file_name
 from warpline.model.progress import IsCancelled
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
@@ -164,7 +164,7 @@ class SourcePanel(ComputedPanel):
         self.files.clear()
         listed = [found.file for found in answer.times.files[:FILES_SHOWN]]
         for file in listed if answer.file in listed or not answer.file else [answer.file, *listed]:
-            self.files.addItem(file.replace("\\", "/").rpartition("/")[2], file)
+            self.files.addItem(file_name(file), file)
             self.files.setItemData(self.files.count() - 1, plain(file), _TOOLTIP)
         self.files.setCurrentIndex(self.files.findData(answer.file))
         self.files.setEnabled(self.files.count() > 0)

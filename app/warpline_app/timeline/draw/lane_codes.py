@@ -246,7 +246,7 @@ def _groups_with_numpy(
         begin, length = group.start[low:high] - scale.start_ns, group.duration[low:high]
         is_box = length >= pixel
         small = np.flatnonzero(~is_box & (begin >= 0))
-        column = np.minimum((begin[small] / pixel).astype(np.int64), width - 1)
+        column = np.minimum(begin[small] / pixel, width - 1).astype(np.int64)
         busy = np.bincount(column, length[small], minlength=width) / pixel
         level = np.clip(np.ceil(busy * codes.LEVELS), 2, codes.LEVELS).astype(np.int64)
         out[number] = np.where(np.bincount(column, minlength=width) > 0, below[number] + level, 0)

@@ -148,7 +148,7 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
             ),
         )
     else:
-        sums = np.cumsum([straggler.others_ns for straggler in late])
+        sums = np.cumsum([straggler.others_ns for straggler in late], dtype=np.int64)
         needed = int(np.searchsorted(sums, _NEARLY_ALL * lost)) + 1
         ranks = tuple(sorted(straggler.rank for straggler in late[:needed]))
         if needed >= max(_ALIKE, _IN_TURNS * len(case.stragglers)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def paths(capture: Capture, flame: Flame) -> dict[str, int]:
         names, at = [], box
         while at >= 0:
             names.append(
-                flame.text(capture, at).replace(f"({capture.path.parent}/", "(").replace(LIBRARY, "lib")
+                flame.text(capture, at)
+                .replace(f"({capture.path.parent}{os.sep}", "(")
+                .replace(LIBRARY, "lib")
             )
             at = int(flame.parent[at])
         if flame.own[box]:

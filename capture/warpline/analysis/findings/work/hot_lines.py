@@ -82,6 +82,7 @@ def callee_name(file: str, function: str) -> str:
     """``re.compile`` from a library file and the function's qualified name; of installed packages only the top-level
     name is given, since their inner modules are not what a program imports.
     """
+    file = file.replace("\\", "/")
     installed = _INSTALLED.search(file)
     if installed is not None:
         return f"{installed['package'].removesuffix('.py')}.{function}"

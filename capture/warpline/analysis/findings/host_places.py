@@ -43,7 +43,7 @@ def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
         return start[:0]
     np.cumsum(ends, out=ends)
     count = min(MOMENTS, total)
-    at = (np.arange(count) * total) // count + total // (2 * count)
+    at = (np.arange(count, dtype=np.int64) * total) // count + total // (2 * count)
     place = np.searchsorted(ends, at, "right")
     moments: Int64Array = stop[place] + at - ends[place]
     return moments

@@ -109,6 +109,7 @@ def test_a_line_shows_its_kind_of_work(source: str, number: int, expected: str) 
         (f"{LIBRARY}/json/decoder.py:JSONDecoder.decode", "serialized"),
         (f"{LIBRARY}/site-packages/numpy/lib/_function_base_impl.py:append", "copied_to_grow"),
         (f"{LIBRARY}/site-packages/pandas/core/frame.py:DataFrame.iterrows", "rows_iterated"),
+        (f"{LIBRARY}/_compression.py:DecompressReader.read", ""),
         (f"{LIBRARY}/threading.py:Thread.run", ""),
     ],
 )

@@ -27,7 +27,7 @@ from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
-from warpline.analysis.findings.work.pacing import keeps_pace
+from warpline.analysis.findings.work.pacing import answers_requests, keeps_pace
 from warpline.i18n import english, english_n
 
 Int64Array = npt.NDArray[np.int64]
@@ -166,6 +166,13 @@ def _leaf_finding(
             "{sentence} The sleeps end at a regular pace: the thread is ahead of its schedule.", sentence=text
         )
         remedy = english("Nothing, if the pace is wanted; else do not wait for the next turn.")
+    elif key == "sleep" and answers_requests(case, group.pieces):
+        worst, title = Severity.NOTE, english("Waiting for a server's answers")
+        text = english(
+            "{sentence} These sleeps are how long a server takes to answer the requests of this program.",
+            sentence=text,
+        )
+        remedy = english("Nothing, if the server stands for another machine; else let it answer sooner.")
     is_known = key != "blocked" or reads_pages
     # An unknown cause promises no gain.
     gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0

@@ -21,12 +21,12 @@ _CONDITIONS = tuple(map(int, (Cause.CONDITION, Cause.EVENT, Cause.SEMAPHORE)))
 _MANY_THREADS, _MANY_WAKE_UPS = 4, 200
 _FOR_NOTHING = 0.75
 """Share of the wake-ups after which the thread waits again at once."""
-_IN_HERDS = 0.5
-"""Share of the wake-ups that others accompany."""
+_IN_HERDS = 0.25
+"""Share of the threads that a notify_all() usually wakes at once."""
 _AT_ONCE_NS = 300_000
 """A thread that runs for less than this between two waits at one place found nothing to do."""
-_TOGETHER_NS = 3_000
-"""A notify_all() ends waits within this of each other; a notify() for each item takes longer."""
+_TOGETHER_NS = 15_000
+"""A notify_all() ends waits in steps shorter than this."""
 _COST = ("gil", "lock", "semaphore", "other_threads", "running", "runnable", "condition")
 
 
@@ -41,13 +41,12 @@ def find_wake_ups(case: Case) -> Iterator[Finding]:
     is_same = (segments.actor[waits[:-1]] == segments.actor[following]) & (which[1:] == which[:-1])
     ran = _run_between(case, waits)
     vain = np.append(is_same & (ran < _AT_ONCE_NS), False)
-    together = _are_woken_together(segments.start[waits] + segments.length[waits], which)
     for number in range(len(groups)):
         own = which == number
         count, threads = int(own.sum()), len(np.unique(segments.actor[waits[own]]))
         if count < _MANY_WAKE_UPS or threads < _MANY_THREADS or vain[own].mean() < _FOR_NOTHING:
             continue
-        if together[own].mean() < _IN_HERDS:
+        if not _are_woken_together(case, waits[own], threads):
             continue
         where = case.where(int(waits[own][0]))
         actors = np.unique(segments.actor[waits[own]])
@@ -70,13 +69,21 @@ def find_wake_ups(case: Case) -> Iterator[Finding]:
         ))  # fmt: skip
 
 
-def _are_woken_together(stops: Int64Array, place: Int64Array) -> npt.NDArray[np.bool_]:
-    """Whether another wait at the same place ends at about the same time, for waits that end at these times."""
-    order = np.lexsort((stops, place))
-    is_near = (np.diff(stops[order]) < _TOGETHER_NS) & (np.diff(place[order]) == 0)
-    together = np.empty(len(stops), bool)
-    together[order] = np.append(is_near, False) | np.insert(is_near, 0, False)
-    return together
+def _are_woken_together(case: Case, waits: Int64Array, threads: int) -> bool:
+    """Whether one thread usually ends the waits of many at once, as notify_all does; notify ends one at a time.
+
+    Those that wait there themselves also hand on the lock, so they count only where nobody else wakes them.
+    """
+    segments = case.segments
+    by = segments.by[waits].astype(np.int64)
+    outside = ~np.isin(by, np.unique(segments.actor[waits])) & (by >= 0)
+    if outside.any():
+        waits, by = waits[outside], by[outside]
+    stop = segments.stop[waits]
+    order = np.lexsort((stop, by))
+    apart = (np.diff(by[order]) != 0) | (np.diff(stop[order]) > _TOGETHER_NS)
+    burst = np.concatenate([[0], np.cumsum(apart)])
+    return bool(np.median(np.bincount(burst)[burst]) >= max(_MANY_THREADS, _IN_HERDS * threads))
 
 
 def _run_between(case: Case, waits: Int64Array) -> Int64Array:

@@ -1,23 +1,37 @@
-"""Tells sleeps that keep a pace, such as that of frames, from sleeps that delay work."""
+"""Tells sleeps that keep a pace, such as that of frames, or that answer requests, from sleeps that delay work."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import first_in_chain, usual_path
 from warpline.analysis.findings.finding import Where
-from warpline.analysis.findings.segments import IntArray
+from warpline.analysis.findings.segments import IntArray, one_of
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.running_work import source_files
 from warpline.analysis.findings.work.source_lines import SourceLine, dotted
 
+Int64Array = npt.NDArray[np.int64]
 _FEWEST = 10
 _REGULAR = 0.3
 """Periods must vary less than this share of how much the sleeps vary."""
 _DEEPEST = 3
 """How many assignments are followed."""
+_ENOUGH, _ABSOLUTE, _EVEN = 24, -0.35, 0.3
+"""From so many periods on, their correlation with the next one tells an absolute pace: at most −0.35 of their variance.
+They must vary less than the given share of their mean."""
+_ASKS = (int(Cause.NETWORK), int(Cause.POLL))
+_ONE_EACH = 1.5
+"""More sleeps for each wait than this poll for something."""
+_OWN_WORKERS = re.compile(r"/multiprocessing/")
+_SERVERS = re.compile(r"/socketserver\.py|/http/server\.py|/xmlrpc/server\.py|/wsgiref/")
 _SLEEP = re.compile(r"(^|\.)sleep$")
 _CLOCK = re.compile(r"(^|\.)(monotonic|perf_counter|time|clock_gettime|now)(_ns)?$")
 
@@ -37,8 +51,55 @@ def keeps_pace(case: Case, sleeps: IntArray, where: Where) -> bool:
     own = sleeps[segments.actor[sleeps] == segments.actor[sleeps[0]]]
     if len(own) < _FEWEST:
         return False
-    periods = np.diff(segments.stop[own])
-    return bool(periods.std() < _REGULAR * segments.length[own].std())
+    periods = np.diff(segments.stop[own]).astype(np.float64)
+    return bool(periods.std() < _REGULAR * segments.length[own].std()) or _is_absolute(periods)
+
+
+def _is_absolute(periods: npt.NDArray[np.float64]) -> bool:
+    """Whether a period that ends late is followed by one that is shorter by as much, as when each end is computed from
+    the first start: such periods correlate with the next one at −0.5, those of sleeps of a fixed length at 0.
+    """
+    apart = periods - periods.mean()
+    spread = float((apart**2).sum())
+    if len(periods) < _ENOUGH or not spread or periods.std() >= _EVEN * periods.mean():
+        return False
+    return float((apart[1:] * apart[:-1]).sum()) <= _ABSOLUTE * spread
+
+
+def answers_requests(case: Case, pieces: Int64Array) -> bool:
+    """Whether the sleeps that explain some pieces are the time in which a server answers: a thread waits for its
+    network, and the server, which sleeps once for each such wait, is another process or runs below a server library.
+
+    A thread of the same process that the program wrote as a whole is part of it, and so is a worker process that is
+    reached through pipes and queues.
+    """
+    segments, threads = case.segments, case.view.capture.threads
+    path = usual_path(case, pieces)
+    sleep, asks = path[-1], [one for one in path[:-1] if segments.cause[one] in _ASKS]
+    actors = (int(segments.actor[sleep]), int(segments.actor[asks[-1]])) if asks else ()
+    if not actors or max(actors) >= len(threads) or actors[0] == actors[1]:
+        return False
+    called = itertools.takewhile(_is_of_library, _frames(case, asks[-1]))
+    if any(_OWN_WORKERS.search(frame) for frame in called):
+        return False
+    if any(_SERVERS.search(frame) for frame in _frames(case, sleep)):
+        return True
+    if threads[actors[0]].process == threads[actors[1]].process:
+        return False
+    marked = one_of(segments.cause, _ASKS)
+    waits = first_in_chain(case, marked)[pieces]
+    leaves = len(np.unique(case.pieces.leaf[pieces]))
+    return bool(leaves <= _ONE_EACH * len(np.unique(waits[waits >= 0])))
+
+
+def _is_of_library(frame: str) -> bool:
+    match = FRAME.match(frame)
+    return match is not None and is_library(match["file"])
+
+
+def _frames(case: Case, segment: int) -> list[str]:
+    stack = int(case.segments.place[segment])
+    return case.view.capture.stack_frames(stack) if stack >= 0 else []
 
 
 def _reads_clock(line: SourceLine, value: ast.expr, depth: int = 0) -> bool:

@@ -14,9 +14,10 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.wait_kinds import FRAME
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.calls import (
     CallCount,
+    LibraryCalls,
     call_place,
     counted_calls,
     named,
@@ -44,6 +45,8 @@ _MESSAGES = ("send", "recv")
 """Calls whose size the protocol decides."""
 _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
+_READS, _WRITES = ("read", "readv", "pread"), ("write", "writev", "pwrite")
+_DEVICES = ("/dev/", "/proc/", "/sys/")
 _GROWN, _GROWTH = 1.5, 0.15
 """Growth is reported from this ratio and difference between the shares in the last and first third."""
 _OTHER = 0.03
@@ -219,6 +222,7 @@ def _name_reads(
         return {}
     strings = case.view.capture.strings
     again: dict[str, tuple[str, int]] = {}
+    readers = _library_readers(case, calls, often)
     used = calls.take(np.isin(calls.object, list(often)) & (calls.stack >= 0))
     places = {stack: call_place(case, stack, 0) for stack in np.unique(used.stack).tolist()}
     for code, stack in set(zip(used.object.tolist(), used.stack.tolist(), strict=True)):
@@ -228,6 +232,9 @@ def _name_reads(
             again[key] = (strings[code], often[code])
     sources = case.once(source_files)
     for number, hot in hots.items():
+        if (*hot.place, hot.callee) in readers:
+            hots[number] = replace(hot, kind=FILE_AGAIN)
+            continue
         for match in filter(None, map(FRAME.match, frames[number])):
             function = match["function"].rpartition(".")[2]
             if f"{match['file']}:{function}" not in again:
@@ -239,6 +246,31 @@ def _name_reads(
                 )
                 break
     return again
+
+
+def _library_readers(
+    case: Case, calls: LibraryCalls, often: Mapping[int, int]
+) -> set[tuple[str, int | None, str, str]]:
+    """The lines (file, line, function) that open and read one file again and again through a library function, with
+    its name, such as ``numpy.load``. ``often`` counts the openings of files, by string id.
+    """
+    sources, strings = case.once(source_files), case.view.capture.strings
+    reads = calls.take(named(case, calls, _READS) & (calls.result > 0))
+    writes = calls.take(named(case, calls, _WRITES))
+    opens = calls.take(named(case, calls, ("open",)) & (calls.stack >= 0))
+    readers: set[tuple[str, int | None, str, str]] = set()
+    for code, count in often.items():
+        is_read = 2 * int((reads.object == code).sum()) >= count > 2 * int((writes.object == code).sum())
+        if not is_read or strings[code].startswith(_DEVICES):
+            continue
+        stacks, times = np.unique(opens.stack[opens.object == code], return_counts=True)
+        totals: Counter[tuple[str, int | None, str, str]] = Counter()
+        for stack, number in zip(stacks.tolist(), times.tolist(), strict=True):
+            hot = hot_line(case.view.capture.stack_frames(stack), sources)
+            if hot is not None and hot.callee and not is_library(hot.file):
+                totals[(*hot.place, hot.callee)] += number
+        readers |= {place for place, number in totals.items() if number >= _OPENED_AGAIN}
+    return readers
 
 
 def _keep_lasting_caches(

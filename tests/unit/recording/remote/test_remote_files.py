@@ -41,6 +41,31 @@ def test_a_file_over_ssh_is_fetched_again_only_when_it_has_changed(
         fetch_location(f"ssh://box{tmp_path}/none.h5", lambda *_numbers: None)
 
 
+@pytest.mark.parametrize(
+    ("location", "host", "path"),
+    [
+        ("ssh://GPU-Box/x/run.h5", "GPU-Box", "/x/run.h5"),
+        ("ssh://me@GPU-Box:22/~/run.h5", "ssh://me@GPU-Box:22", "run.h5"),
+        ("ssh://box:22x/run.h5", "ssh://box:22x", "/run.h5"),
+        ("ssh://[::1/run.h5", "ssh://[::1", "/run.h5"),
+        ("ssh://box/a?b/run#1.h5", "box", "/a?b/run#1.h5"),
+        ("ssh://box/a%3Fb.h5", "box", "/a?b.h5"),
+    ],
+)
+def test_a_location_names_host_and_file_as_they_are_written(
+    location: str, host: str, path: str, far_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def fetch(_connect: object, host: str, path: str, copy: Path, _progress: object) -> Path:
+        asked.append((host, path))
+        return copy
+
+    monkeypatch.setattr(remote_files, "_fetch", fetch)
+    fetch_location(location, lambda *_numbers: None)
+    assert asked == [(host, path)]
+
+
 class Far:
     """Stands in for the connection: a file that is fetched without one. Each location has other content."""
 
@@ -109,7 +134,9 @@ def test_the_cache_keeps_what_was_opened_last(cache: Path, monkeypatch: pytest.M
     assert not abandoned.exists()
 
 
-@pytest.mark.parametrize("text", ["ssh://", "ssh://box", "ssh://box/", "http://box/run.h5", "ssh:///run.h5"])
+@pytest.mark.parametrize(
+    "text", ["ssh://", "ssh://box", "ssh://box/", "http://box/run.h5", "ssh:///run.h5", "ssh://box/a/.."]
+)
 def test_other_texts_are_no_locations(text: str) -> None:
     with pytest.raises(UsageError):
         fetch_location(text, lambda *_numbers: None)

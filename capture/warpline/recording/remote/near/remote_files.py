@@ -45,13 +45,14 @@ def fetch_location(
 
     Raises UsageError for another text, RecordingError when it cannot be fetched.
     """
-    parts = urllib.parse.urlsplit(location)
-    path = urllib.parse.unquote(parts.path)
+    # Not by urllib: it changes capital letters of hosts, which name other hosts in ssh_config(5), and cuts off ``?``.
+    place, _, path = location.removeprefix(SCHEME).partition("/")
+    path = urllib.parse.unquote(f"/{path}")
     name = os.path.basename(path)
-    if not location.startswith(SCHEME) or not parts.hostname or not name or "\0" in path:
+    if not location.startswith(SCHEME) or not place or name in {"", ".", ".."} or "\0" in path:
         raise UsageError(tr("not a location: {text} (write ssh://HOST/PATH/run.h5)", text=location))
-    # ssh itself takes locations, with their user and port.
-    host = f"{SCHEME}{parts.netloc}" if parts.port or parts.username else parts.hostname
+    # ssh itself takes locations, with their user and port, and judges them.
+    host = f"{SCHEME}{place}" if "@" in place or ":" in place else place
     folder = cache_folder() / "remote-files" / hashlib.sha256(location.encode()).hexdigest()[:16]
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

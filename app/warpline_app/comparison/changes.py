@@ -136,6 +136,7 @@ class Changes(QWidget):
                 comparison.a, comparison.b, name, comparison.choices, is_cancelled
             ),
             self,
+            again=self._compute,
         )
         job.succeeded.connect(self._show)
         job.failed.connect(self._fail)
@@ -163,7 +164,7 @@ class Changes(QWidget):
         path = self._pair.b.path
         self._shown = None
         self.note.setText(tr("reading the runs beside {name}…", name=path.name))
-        job = Job(lambda _progress, is_cancelled: read_series(path, is_cancelled), self)
+        job = Job(lambda _progress, is_cancelled: read_series(path, is_cancelled), self, again=self._compute)
         job.succeeded.connect(self._show_series)
         job.failed.connect(self._fail)
         self._job = job

@@ -276,7 +276,7 @@ class NewCaptureDialog(QDialog):
         waiting = tr("looking at {machine} …", machine=machine) if machine else ""
         self.sources.show_waiting(waiting)
         read = partial(read_doctor_on, machine_words(machine)) if machine else read_doctor
-        self._job = job = Job(read, self)
+        self._job = job = Job(read, self, again=self._check_machine)
         job.succeeded.connect(self.sources.show_reports)
         job.failed.connect(self.sources.show_failure)
         job.launch()

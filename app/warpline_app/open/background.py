@@ -24,7 +24,8 @@ class Job(QThread):
 
     Emits exactly one of ``succeeded`` (with the result), ``failed`` (with the exception) and ``cancelled``. After
     `cancel` it is always ``cancelled``, even when the work finished meanwhile; its result then goes to ``discard``, for
-    example to close a file.
+    example to close a file. ``again`` is called where `wait_for_jobs` cancelled the job and its owner, which is still
+    there, did not: an owner that waits for the result would wait for ever.
     """
 
     progressed = Signal(float, str)
@@ -34,7 +35,12 @@ class Job(QThread):
     _ended = Signal(object, object)
 
     def __init__(
-        self, work: Work, parent: QObject | None = None, *, discard: Callable[[Any], None] | None = None
+        self,
+        work: Work,
+        parent: QObject | None = None,
+        *,
+        discard: Callable[[Any], None] | None = None,
+        again: Callable[[], None] | None = None,
     ) -> None:
         # No Qt parent: destroying a QThread while it runs aborts the process.
         super().__init__(None)
@@ -43,6 +49,7 @@ class Job(QThread):
             parent.destroyed.connect(self._orphan)
         self._work = work
         self._discard = discard
+        self._again = again
         self._cancel = threading.Event()
         self._ended.connect(self._deliver)
 
@@ -56,6 +63,7 @@ class Job(QThread):
 
     def cancel(self) -> None:
         """Ask the work to stop; its result is discarded."""
+        self._again = None
         self._cancel.set()
 
     @property
@@ -78,7 +86,7 @@ class Job(QThread):
 
     def _orphan(self) -> None:
         self._has_owner = False
-        self._cancel.set()
+        self.cancel()
 
     def _deliver(self, result: object, error: Exception | None) -> None:
         if self._cancel.is_set() or isinstance(error, Cancelled):
@@ -86,6 +94,8 @@ class Job(QThread):
                 self._discard(result)
             if self._has_owner:
                 self.cancelled.emit()
+            if self._again is not None:
+                self._again()
         elif error is not None:
             self.failed.emit(error)
         else:
@@ -93,6 +103,7 @@ class Job(QThread):
 
     def _release(self) -> None:
         _running.discard(self)
+        self._again = None
         # Connected slots refer to the owner, which often refers to the job: Python cannot collect that cycle.
         for name in ("progressed(double,QString)", "succeeded(PyObject)", "failed(PyObject)", "cancelled()"):
             if self.receivers(SIGNAL(name)):
@@ -112,6 +123,6 @@ def wait_for_jobs(timeout_ms: int = 60_000) -> None:
     A large sort cannot be cancelled, and a thread that returns to Python after its end aborts the process.
     """
     for job in list(_running):
-        job.cancel()
+        job._cancel.set()
     for job in list(_running):
         job.wait(timeout_ms)

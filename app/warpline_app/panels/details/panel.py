@@ -300,7 +300,7 @@ class DetailsPanel(Panel):
         if self._job is not None and self._question == question:
             return None
         self._stop_asking()
-        job = Job(lambda _progress, is_cancelled: find(is_cancelled), self)
+        job = Job(lambda _progress, is_cancelled: find(is_cancelled), self, again=self._ask_again)
         self._job, self._question = job, question
 
         def show(answer: object) -> None:
@@ -309,17 +309,14 @@ class DetailsPanel(Panel):
                 self._job, self._answer = None, (question, answer)
                 self.mark_stale()
 
-        def ask_again() -> None:
-            # Cancelled by `wait_for_jobs`, not by this panel.
-            if self._job is job:
-                self._job = None
-                self.mark_stale()
-
         job.succeeded.connect(show)
         job.failed.connect(show)
-        job.cancelled.connect(ask_again)
         job.launch()
         return None
+
+    def _ask_again(self) -> None:
+        self._job = None
+        self.mark_stale()
 
     def _stop_asking(self) -> None:
         """Cancel the request that runs, if any."""

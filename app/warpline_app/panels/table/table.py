@@ -185,7 +185,11 @@ class PanelTable(QTableView):
         if model.rowCount() <= SORT_IN_THREAD_ABOVE:
             self._show_order(sorted_order(make(), content.items, descending))
             return
-        job = Job(lambda _progress, _cancelled: sorted_order(make(), content.items, descending), self)
+        job = Job(
+            lambda _progress, _cancelled: sorted_order(make(), content.items, descending),
+            self,
+            again=self._sort,
+        )
         self._job = job
         job.succeeded.connect(self._show_order)
         job.launch()

@@ -123,7 +123,12 @@ class Scene(QObject):
     def _index_late(self, row: TimelineRow) -> None:
         """Index the names of a large stream in a worker; its rows appear when done."""
         tree = self.tree
-        job = Job(lambda _progress, is_cancelled: tree.index_names(row, is_cancelled))
+
+        def again() -> None:
+            self._jobs.remove(job)
+            self._index_late(row)
+
+        job = Job(lambda _progress, is_cancelled: tree.index_names(row, is_cancelled), again=again)
         self._jobs.append(job)
         self.indexing.add(row.key)
 

@@ -157,7 +157,9 @@ class Search(QObject):
             self._deliver(capture, find_events(capture, query))
             return
         document.keep(capture)
-        job = Job(lambda _progress, is_cancelled: find_events(capture, query, is_cancelled))
+        job = Job(
+            lambda _progress, is_cancelled: find_events(capture, query, is_cancelled), again=self._begin
+        )
         job.finished.connect(partial(document.release, capture))
         job.succeeded.connect(partial(self._deliver, capture))
         job.failed.connect(self._fail)

@@ -6,12 +6,15 @@ import argparse
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.cli.arguments import time_ns
+from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, UsageError
+from warpline.recording.control import SOCKET_FILE
 from warpline.recording.session import SESSION_FILE
 from warpline.recording.spool.directory import default_spool, recovering
 from warpline.terminal import steered
@@ -36,6 +39,7 @@ class TopCommand:
                 " or a capture"
             ),
         )
+        add_place_options(parser)
         parser.add_argument(
             "--last",
             type=time_ns,
@@ -54,9 +58,26 @@ class TopCommand:
         path = Path(args.recording) if args.recording else None
         if args.last == 0 or args.every == 0:
             raise UsageError(tr("--last and --every need a time longer than 0"))
+        last_ns = args.last or 5_000_000_000
+        place = chosen_place(args)
+        if place is not None:
+            from warpline.recording.remote.near.watching import watching
+
+            with watching(place, args.recording) as watched:
+                title = f"{place.title}: {watched.name}"
+                return _watch(
+                    watched.spool, title, watched.check, lambda: watched.has_ended, last_ns, args.every
+                )
         if path is not None and path.is_file() and not _is_being_replaced(path):
             return _show_file(path, args.last)
-        return _watch(_spool_of(args.recording), args.last or 5_000_000_000, args.every)
+        spool = _spool_of(args.recording)
+
+        def has_ended() -> bool:
+            # A recorder removes its socket when it ends; one that was killed does not.
+            return not (spool / SOCKET_FILE).exists()
+
+        name = spool.name.removesuffix(".spool")
+        return _watch(spool, name, lambda: _need_recorder(spool), has_ended, last_ns, args.every)
 
 
 command = TopCommand()
@@ -116,19 +137,25 @@ def _is_being_replaced(path: Path) -> bool:
     return _is_spool(default_spool(path)) and is_recording(default_spool(path))
 
 
-def _watch(spool: Path, last_ns: int, every_ns: int) -> int:
-    """Show the recording until it ends or the user has seen enough."""
+def _watch(
+    spool: Path,
+    name: str,
+    check: Callable[[], None],
+    has_ended: Callable[[], bool],
+    last_ns: int,
+    every_ns: int,
+) -> int:
+    """Show the recording until it ends or the user has seen enough. ``check`` raises RecordingError without one."""
     from warpline.cli.top_picture import picture
-    from warpline.recording.control import SOCKET_FILE
     from warpline.recording.live.client import SnapshotProcess
     from warpline.recording.live.pace import SHARE
     from warpline.recording.live.snapshots import open_snapshot
 
-    process, name = SnapshotProcess(spool), spool.name.removesuffix(".spool")
+    process = SnapshotProcess(spool)
     has_shown = False
     try:
         while True:
-            _need_recorder(spool)
+            check()
             own_cpu_s = time.process_time()
             snapshot = process.ask_last(last_ns)
             start, stop = max(snapshot.kept_ns, snapshot.head_ns - last_ns), snapshot.head_ns
@@ -144,8 +171,7 @@ def _watch(spool: Path, last_ns: int, every_ns: int) -> int:
     except KeyboardInterrupt:
         return 0
     except RecordingError:
-        # A recorder removes its socket when it ends; one that was killed does not.
-        if not has_shown or (spool / SOCKET_FILE).exists():
+        if not (has_shown and has_ended()):
             raise
         print(tr("The recording has ended."))
     finally:

@@ -29,6 +29,7 @@ from warpline.recording.remote.far.places import (
     write_json,
 )
 from warpline.recording.remote.far.streams import Streams
+from warpline.recording.remote.far.watching import watch
 from warpline.recording.remote.frames import FrameError, FrameReader, FrameType, packed_json, values_of
 from warpline.recording.symbols import library
 
@@ -48,6 +49,8 @@ def serve(root: Path, held: int = -1) -> int:
             return _resume(root, request)
         if action == "file":
             return _send_file(request)
+        if action == "watch":
+            return watch(request)
         _say(FrameType.REPLY, _answer(root, request, held))
     except (WarplineError, FrameError, OSError) as error:
         _say(FrameType.FAILED, {"message": str(error)})

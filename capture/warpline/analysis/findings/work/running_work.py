@@ -187,9 +187,11 @@ def _running_pieces(case: Case) -> Int64Array:
 
 
 def source_files(case: Case) -> SourceFiles:
-    """The program's source files, as far as they are unchanged since the recording."""
-    value = case.view.capture.meta.get("start_utc_ns")
-    return SourceFiles(value if isinstance(value, int) else None)
+    """The program's source files, as far as they are unchanged since the recording; none of another machine's."""
+    meta = case.view.capture.meta
+    value, host = meta.get("start_utc_ns"), meta.get("host")
+    is_elsewhere = isinstance(host, dict) and "reached_as" in host
+    return SourceFiles(value if isinstance(value, int) and not is_elsewhere else None)
 
 
 def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:

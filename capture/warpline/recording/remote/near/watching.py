@@ -20,7 +20,7 @@ _PATIENCE_S = 60.0
 _MOST_BYTES = 64 << 30
 
 
-class Watched:
+class WatchedRecording:
     """A recording on another machine, as it arrives. ``spool`` is its copy, ``name`` what it is called there."""
 
     def __init__(self, connection: Connection, spool: Path) -> None:
@@ -75,7 +75,7 @@ class Watched:
 
 
 @contextlib.contextmanager
-def watching(place: FarMachine, recording: str | None) -> Iterator[Watched]:
+def watching(place: FarMachine, recording: str | None) -> Iterator[WatchedRecording]:
     """In this context a recording of another machine is copied here; ``recording`` as in `find_recording`.
 
     Raises RecordingError when nothing is recorded there.
@@ -86,7 +86,7 @@ def watching(place: FarMachine, recording: str | None) -> Iterator[Watched]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="warpline-watch-")))
         spool = folder / "run.spool"
         spool.mkdir(mode=0o700)
-        watched = Watched(connection, spool)
+        watched = WatchedRecording(connection, spool)
         stack.callback(watched.close)
         watched.wait()
         yield watched

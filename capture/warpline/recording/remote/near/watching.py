@@ -20,7 +20,7 @@ _PATIENCE_S = 60.0
 _MOST_BYTES = 64 << 30
 
 
-class WatchedRecording:
+class SpoolCopy:
     """A recording on another machine, as it arrives. ``spool`` is its copy, ``name`` what it is called there."""
 
     def __init__(self, connection: Connection, spool: Path) -> None:
@@ -75,7 +75,7 @@ class WatchedRecording:
 
 
 @contextlib.contextmanager
-def watching(place: FarMachine, recording: str | None) -> Iterator[WatchedRecording]:
+def watching(place: FarMachine, recording: str | None) -> Iterator[SpoolCopy]:
     """In this context a recording of another machine is copied here; ``recording`` as in `find_recording`.
 
     Raises RecordingError when nothing is recorded there.
@@ -86,7 +86,7 @@ def watching(place: FarMachine, recording: str | None) -> Iterator[WatchedRecord
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="warpline-watch-")))
         spool = folder / "run.spool"
         spool.mkdir(mode=0o700)
-        watched = WatchedRecording(connection, spool)
+        watched = SpoolCopy(connection, spool)
         stack.callback(watched.close)
         watched.wait()
         yield watched

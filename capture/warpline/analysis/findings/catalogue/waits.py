@@ -99,6 +99,8 @@ _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
 _NAMED = ("file", "network", "pipe", "poll")
 """Waits whose sentence names the calls."""
 _SYNCS = ("fsync", "fdatasync", "msync")
+_SHORT = 0.15
+"""A wait shorter than this share of the range, for a thread that worked all along, was not what the program is for."""
 _MANY_SYNCS = 10
 """From this many on, syncing is for each item of something."""
 _SIGNAL_TITLES = {
@@ -189,7 +191,8 @@ def find_gil(case: Case) -> Iterator[Finding]:
     pieces = pieces_of(case, "gil")
     for group in groups(case, pieces, np.zeros(len(pieces), np.int64)):
         where = where_of(case, group.pieces)
-        gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.GIL))
+        removed = (case.segments.cause == Cause.GIL) | _ends_of_helpers(case)
+        gain = case.bounded_by_cores(min(case.gain_ns(removed), group.time_ns))
         title = english("Waiting for the GIL")
         text = english(
             "{title} takes {time} of {whole} ({percent:.0f} %). It was mostly held at {place}.",
@@ -202,6 +205,17 @@ def find_gil(case: Case) -> Iterator[Finding]:
             case, name="waits_for_gil", title=title, text=text, pieces=group.pieces, gain_ns=gain, where=where,
             remedy=remedy,
         )  # fmt: skip
+
+
+def _ends_of_helpers(case: Case) -> npt.NDArray[np.bool_]:
+    """Which segments are short waits of the target for the end of a thread that held the GIL.
+
+    Such a thread worked beside the target until it was told to stop, so it would also end sooner.
+    """
+    segments = case.segments
+    holders = np.unique(segments.by[(segments.cause == Cause.GIL) & (segments.actor == case.actor)])
+    ends = (segments.cause == Cause.JOIN) & (segments.actor == case.actor) & np.isin(segments.by, holders)
+    return ends & (segments.by >= 0) & (segments.length < _SHORT * case.whole_ns)
 
 
 def find_children(case: Case) -> Iterator[Finding]:

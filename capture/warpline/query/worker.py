@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import IO, Any
 from warpline.i18n import install
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import NotRecordedError, UsageError, WarplineError
+from warpline.platform.limits import end_after, limit_memory
 from warpline.query.wire import read_message, write_message
 
 SCHEMAS = "abcdefghijklmnopqrstuvwxyz"
@@ -104,13 +104,8 @@ class _Service:
 
 
 def _end_after(seconds: float) -> None:
-    """Have the system end this process some time later, whatever it does then; 0: never.
-
-    Whoever asked ends it earlier, unless it is gone.
-    """
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds + _LATER_S if seconds else 0)
+    """End this process some time later; 0: never. Whoever asked ends it earlier, unless it is gone."""
+    end_after(seconds + _LATER_S if seconds else 0)
 
 
 def _kind_of(error: BaseException) -> str:
@@ -119,22 +114,6 @@ def _kind_of(error: BaseException) -> str:
     return (
         "usage" if isinstance(error, UsageError) else "memory" if isinstance(error, MemoryError) else "error"
     )
-
-
-def limit_memory(more_bytes: int) -> None:
-    """Limit this process to the addresses it has and some more; where the system has such limits."""
-    if sys.platform != "linux":
-        return
-    import resource
-
-    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-    most = pages * resource.getpagesize() + more_bytes
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    # A crash for want of memory leaves no file.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

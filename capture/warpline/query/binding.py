@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.model import WarplineError
 from warpline.query.catalog import Catalog
-from warpline.query.guard import single_select, words_of
+from warpline.query.guard import single_select, without_hexadecimal, words_of
 from warpline.query.raw_tables import RawTable
 from warpline.query.views import Definition, TableView, quoted
 from warpline.query.wire import Parameters, ResultColumn
@@ -49,6 +49,7 @@ class Binder:
         Raises UsageError when it is not one SELECT, duckdb.Error for what is wrong with it.
         """
         self.offset = 0
+        sql = without_hexadecimal(sql)
         statement = single_select(self._connection, sql)
         self._provide(words_of(sql))
         types = self._rows("DESCRIBE ", statement, parameters)
@@ -84,12 +85,12 @@ class Binder:
                 )
                 continue
             about = {column.name: column.about for column in definition.columns}
-            self._provide_name(catalog, definition.name)
-            rows = self._rows("DESCRIBE ", f"{quoted(catalog.schema)}.{quoted(definition.name)}", None)
+            self._provide_name(catalog, definition.name.casefold())
+            place = f"{quoted(definition.schema or catalog.schema)}.{quoted(definition.name)}"
+            rows = self._rows("DESCRIBE ", place, None)
             columns = [(str(row[0]), str(row[1]), about.get(str(row[0]), "")) for row in rows]
-            found.append(
-                {"name": definition.name, "about": definition.about, "rows": None, "columns": columns}
-            )
+            name = f"{definition.schema}.{definition.name}" if definition.schema else definition.name
+            found.append({"name": name, "about": definition.about, "rows": None, "columns": columns})
         return found
 
     # Views in use
@@ -111,7 +112,7 @@ class Binder:
             self._define(catalog, definition)
 
     def _define(self, catalog: Catalog, definition: Definition) -> None:
-        key = (catalog.schema, definition.name)
+        key = (definition.schema or catalog.schema, definition.name)
         if key not in self._made:
             self._connection.execute(definition.sql.replace("{s}", quoted(catalog.schema)))
             self._made[key] = frozenset()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.model import NotRecordedError
 from warpline.query.analysis_tables import REPORT, AnalysisTables
+from warpline.query.dialects import nsys, perfetto
 from warpline.query.event_views import EventViews, view_name
 from warpline.query.macros import MACROS
 from warpline.query.raw_tables import Keys
@@ -35,6 +36,7 @@ class Catalog:
         small = self._small
         found: dict[str, Callable[[], TableView]] = {
             "events": self._events.events,
+            "strings": self._events.strings,
             "launches": self._analysis.launches,
             "busy": self._analysis.busy,
             "device_busy": self._analysis.device_busy,
@@ -64,7 +66,9 @@ class Catalog:
                     ("thread_state",),
                 )
             )
-        return {definition.name: definition for definition in found}
+        if self.schema == "main":
+            found += [*perfetto(self.capture), *nsys(self.capture)]
+        return {definition.name.casefold(): definition for definition in found}
 
     @property
     def names(self) -> list[str]:

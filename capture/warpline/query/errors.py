@@ -44,7 +44,7 @@ def explained(error: duckdb.Error, sql: str, offset: int, catalogs: Sequence[Cat
         facts = json.loads(text)
     except ValueError:
         facts = {"exception_message": text or str(error)}
-    if facts.get("exception_type") == "Out of Memory" or "Out of Memory" in str(error)[:20]:
+    if facts.get("exception_type") == "Out of Memory" or "bad_alloc" in str(error):
         return {"failed": "", "kind": "memory"}
     place = _place(facts, sql, offset)
     message, kind = _message(facts, sql, catalogs)

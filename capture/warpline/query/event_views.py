@@ -62,6 +62,14 @@ class EventViews:
         }
         return RawTable(self._keys.next(), len(self._capture.strings) + 1, columns)
 
+    def strings(self) -> TableView:
+        """The view of all texts."""
+        table = self._text_table()
+        id_ = ViewColumn("id", "UINTEGER", "id, as name_id of events", table.sql("id"))
+        return TableView(
+            "strings", "texts by id", table, (id_, ViewColumn("text", "VARCHAR", "text", table.sql("text")))
+        )
+
     def _string_ids(self, ids: Array) -> Array:
         """Ids clamped to the table; the last one is the empty text."""
         most = len(self._capture.strings)

@@ -14,6 +14,7 @@ import msgspec
 
 from warpline.i18n import tr
 from warpline.model import UsageError
+from warpline.query.dialects import NSYS, PERFETTO
 from warpline.query.macros import MACRO_NAMES
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def connect(memory_bytes: int, threads: int) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect(":memory:")
+    for schema in (PERFETTO, NSYS):
+        connection.execute(f"CREATE SCHEMA {schema}")
     for setting in (
         f"memory_limit = '{memory_bytes >> 20}MiB'",
         f"threads = {threads}",
@@ -34,6 +37,7 @@ def connect(memory_bytes: int, threads: int) -> duckdb.DuckDBPyConnection:
         "allow_community_extensions = false",
         "python_enable_replacements = false",
         "errors_as_json = true",
+        "search_path = 'main,perfetto,nsys'",
         "enable_external_access = false",
         "lock_configuration = true",
     ):
@@ -107,7 +111,10 @@ def _check_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 _IS_SHOW = re.compile(r"(\s|--[^\n]*\n)*(show|describe|desc|summarize)\b", re.IGNORECASE)
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|;|\s+|[^'\";\s]", re.DOTALL)
+_TOKEN = re.compile(
+    r"\b0[xX][0-9a-fA-F]{1,9}\b|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|;|\s+|[^'\";\s]",
+    re.DOTALL,
+)
 
 
 def without_end(sql: str) -> str:
@@ -120,6 +127,19 @@ def without_end(sql: str) -> str:
         elif not token.isspace() and not token.startswith(("--", "/*")):
             end = None
     return sql if end is None else sql[:end]
+
+
+def without_hexadecimal(sql: str) -> str:
+    """A query with its numbers like 0x1000000, which Nsight's are full of and DuckDB does not read, as decimal ones.
+
+    Places in it stay what they are: no decimal number of up to nine such digits is longer.
+    """
+
+    def decimal(match: re.Match[str]) -> str:
+        is_number = match[0][:2] in {"0x", "0X"}
+        return str(int(match[0], 16)).ljust(len(match[0])) if is_number else match[0]
+
+    return _TOKEN.sub(decimal, sql)
 
 
 _WORD = re.compile(r'"(?:[^"]|"")+"|[^\W\d][\w$]*')

@@ -83,12 +83,12 @@ class _Service:
 
         from warpline.query.errors import explained
 
-        if request.get("schema"):
-            return {"tables": self._binder.tables()}
-        sql = str(request["sql"])
+        sql = str(request.get("sql", ""))
         begun = time.perf_counter()
         _end_after(float(request.get("seconds") or 0))
         try:
+            if request.get("schema"):
+                return {"tables": self._binder.tables()}
             columns, has_more = self._binder.run(sql, request.get("parameters"), request.get("limit"))
             packed = [column.packed() for column in columns]
         except duckdb.Error as error:
@@ -97,6 +97,11 @@ class _Service:
             return {"failed": "", "kind": "memory"}
         except (WarplineError, RecursionError) as error:
             return {"failed": str(error), "kind": _kind_of(error)}
+        except Exception as error:
+            if "bad_alloc" in str(error):
+                return {"failed": "", "kind": "memory"}
+            # A defect is told as one, and the next query is answered.
+            return {"failed": f"{type(error).__name__}: {error}", "kind": "error"}
         finally:
             _end_after(0)
         seconds = time.perf_counter() - begun

@@ -37,6 +37,9 @@ def merge_grouped(
     group: Int64Array, starts: Int64Array, stops: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """`merge_intervals` of each group (such as a thread): (group, start, stop) of the unions, by group and start."""
+    if len(group) and bool((group == group[0]).all()):
+        starts, stops = merge_intervals(starts, stops)
+        return np.full(len(starts), group[0]), starts, stops
     order = np.lexsort((starts, group))
     order = order[stops[order] > starts[order]]
     group, starts, stops = group[order], starts[order], stops[order]

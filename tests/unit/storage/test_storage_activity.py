@@ -129,7 +129,9 @@ def test_frames_of_a_lane_are_told_from_events_that_contain_nothing(tmp_path: Pa
     with capture_of(tmp_path, rows) as capture:
         finder = _Finder(capture.lane_columns, capture.tracks)
         starts = np.array([start for start, _ in frames])
-        (lane,) = (lane for lane in finder._lanes if finder._starts(lane)[0].tolist() == starts.tolist())
+        (lane,) = (
+            lane for lane in finder._lanes.tolist() if finder._starts(lane)[0].tolist() == starts.tolist()
+        )
         stops = starts + [duration for _, duration in frames]
         assert finder._are_frames(lane, starts, stops).tolist() == [True, False, True, False, False]
 

@@ -170,6 +170,20 @@ def test_finding_single_events(tmp_path: Path) -> None:
     assert capture.next_event(0) == 1
 
 
+def test_many_lanes_are_searched_at_once_like_one_by_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    shapes = ["uniform", "bursty", "adjacent", "instants"] * 25
+    capture = write_lanes(
+        tmp_path / "x.h5", [random_lane(rng, int(rng.integers(1, 60)), shape) for shape in shapes], -3
+    )
+    lanes = rng.permutation(len(shapes))
+    for low in (-10, 0, *rng.integers(0, 6_000, 20).tolist()):
+        for high in (low, low + 1, low + int(rng.integers(1, 5_000))):
+            first, stop = capture.lane_borders(lanes, low, high)
+            parts = [capture.lane_slice(lane, low, high) for lane in lanes.tolist()]
+            assert list(zip(first.tolist(), stop.tolist(), strict=True)) == [(p.start, p.stop) for p in parts]
+
+
 def test_an_empty_view_is_refused(tmp_path: Path) -> None:
     capture = write_lanes(tmp_path / "x.h5", [random_lane(np.random.default_rng(0), 5, "uniform")])
     with pytest.raises(ValueError, match="nothing to draw"):

@@ -74,9 +74,10 @@ def _active_times(view: View, spans: LaneSpans) -> tuple[Int64Array, Int64Array,
     stop += _HIDDEN_NS
     # Each lane is sorted: most events merge before the lanes of a thread are.
     is_head = np.append(True, start[1:] > stop[:-1])[: len(start)]
-    is_head[np.cumsum(spans.counts)[:-1]] = True
+    ends = np.cumsum(spans.counts)
+    is_head[ends[:-1]] = True
     heads = np.flatnonzero(is_head)
-    thread = np.repeat(view.thread_of_track[spans.track], spans.counts)[heads]
+    thread = view.thread_of_track[spans.track[np.searchsorted(ends, heads, "right")]]
     thread, start, stop = merge_grouped(thread, start[heads], np.maximum.reduceat(stop, heads))
     return thread, start, stop - _HIDDEN_NS
 

@@ -98,7 +98,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length. ``depth`` (int16 per row) makes it a tree, parents before children.
+    """Columns of equal length. ``depth`` (an integer per row) makes it a tree, parents before children.
 
     ``scope`` says in one sentence what the numbers cover ("Kernels in the selected range · GPU busy 93 %").
     ``notes`` appear below the table.
@@ -107,7 +107,7 @@ class Table:
     columns: tuple[Column, ...]
     data: Mapping[str, Values]
     _: KW_ONLY
-    depth: npt.NDArray[np.int16] | None = None
+    depth: npt.NDArray[np.integer[Any]] | None = None
     targets: Targets = field(default_factory=Targets)
     scope: str = ""
     notes: tuple[str, ...] = ()
@@ -304,13 +304,21 @@ def _coded(values: Sequence[str | None]) -> Texts:
     return Texts(codes, list(code).__getitem__)
 
 
-def _tree_order(depth: npt.NDArray[np.int16], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    paths: list[tuple[int, ...]] = []
+def _tree_order(depth: npt.NDArray[np.integer[Any]], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The rows of a tree with siblings in ``order``, children behind their parents."""
+    parent: list[int] = []
     path: list[int] = []
     for row, level in enumerate(depth.tolist()):
         del path[level:]
-        path.append(int(rank[row]))
-        paths.append(tuple(path))
-    return np.array(sorted(range(len(paths)), key=paths.__getitem__), np.int64)
+        parent.append(path[-1] if path else -1)
+        path.append(row)
+    children: dict[int, list[int]] = {}
+    for row in reversed(order.tolist()):
+        children.setdefault(parent[row], []).append(row)
+    result: list[int] = []
+    waiting = children.pop(-1, [])
+    while waiting:
+        row = waiting.pop()
+        result.append(row)
+        waiting += children.pop(row, ())
+    return np.array(result, np.int64)

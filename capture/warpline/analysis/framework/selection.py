@@ -266,7 +266,8 @@ class View:
     def starts(self, place: slice | Int64Array, offset: int) -> Int64Array:
         """Starts of events in capture ns, limited so that adding a duration cannot overflow."""
         starts: Int64Array = np.clip(self.capture.events.start[place], -_FARTHEST_NS, _FARTHEST_NS)
-        return starts - offset
+        starts -= offset
+        return starts
 
     def durations(self, place: slice | Int64Array) -> Int64Array:
         """Durations of events in ns, at least 0 even in a damaged file."""

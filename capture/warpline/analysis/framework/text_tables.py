@@ -56,7 +56,9 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
         own = unit or units.get(column.name, "ns")
         cells = [format_value(value, column, own) for value in shown.values(column.name)]
         if place == name and shown.depth is not None:
-            cells = ["  " * level + cell for level, cell in zip(shown.depth.tolist(), cells, strict=True)]
+            # Deeper levels would not be seen anyway, and take memory by the square of the depth.
+            indents = (2 * np.minimum(shown.depth, width)).tolist()
+            cells = [" " * indent + cell for indent, cell in zip(indents, cells, strict=True)]
         is_text = _is_text(shown.data[column.name])
         texts.append(_Cells(_title(column, own), cells, is_text, column.is_place))
         if column.is_place:

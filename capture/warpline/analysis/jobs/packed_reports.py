@@ -83,7 +83,7 @@ def _result(header: dict[str, Any], body: bytes) -> Table | NotRecorded:
     at = 0
     for name, entry in header["data"].items():
         data[name], at = _values(entry, body, at, header["rows"])
-    depth = None if header["depth"] is None else np.array(header["depth"], np.int16)
+    depth = None if header["depth"] is None else np.array(header["depth"], np.int32)
     return Table(columns, data, depth=depth, scope=header["scope"], notes=tuple(header["notes"]))
 
 

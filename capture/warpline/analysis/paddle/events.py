@@ -76,7 +76,7 @@ def events(view: View, options: Options) -> Table | NotRecorded:
             ),
         ),
         data,
-        depth=tree.level[order].astype(np.int16),
+        depth=tree.level[order].astype(np.int32),
         targets=Targets(names=tree.lines.name[order].astype(np.uint32)),
         scope=scope_text(view, english("Host events")),
         notes=(*_cut_note(tree), *_head_notes(view)),

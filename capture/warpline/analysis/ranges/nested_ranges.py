@@ -111,7 +111,7 @@ def launching_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDAr
         yield {name: values[has_work] for name, values in columns.items()}
 
 
-_DEEPEST_STACK = 256
+_DEEPEST_STACK = 64
 """Ranges of a stack that are written out: a table of deep stacks would grow with the square of the depth."""
 THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
 NESTING_COLUMNS = (

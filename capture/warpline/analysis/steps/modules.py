@@ -89,7 +89,7 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         tuple(columns),
         data,
-        depth=tree.level.astype(np.int16),
+        depth=tree.level.astype(np.int32),
         targets=Targets(names=tree.name.astype(np.uint32), kinds=tree.kind.astype(np.int16)),
         scope=scope_text(view, english("Calls of modules")),
         notes=tuple(notes),

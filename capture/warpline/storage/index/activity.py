@@ -93,35 +93,32 @@ def _with_margin(found: ActiveTime, span: tuple[int, int]) -> ActiveTime:
 class _Finder:
     def __init__(self, columns: LaneColumns, tracks: Sequence[Track]) -> None:
         self._columns = columns
-        self._lanes: list[int] = []
-        self._of_group: list[list[int]] = []
-        """The lanes of each thread and GPU."""
-        self._group_of = np.full(len(columns.lanes), -1)
-        """The thread or GPU of lanes whose events may be frames."""
+        is_shown, has_frames = np.zeros(len(tracks), bool), np.zeros(len(tracks), bool)
+        group_of_track = np.full(len(tracks), -1)
         groups: dict[tuple[str, int | None], int] = {}
-        for lane, number in enumerate(columns.lanes.track.tolist()):
-            track = tracks[number]
+        for number, track in enumerate(tracks):
             if track.role == "overhead" or (track.role in _NOTED and _belongs_to_nobody(track)):
                 continue
-            self._lanes.append(lane)
+            is_shown[number] = True
             if track.thread is None and track.device is None:
                 continue
             key = ("gpu", track.parent) if track.thread is None else ("thread", track.thread)
-            group = groups.setdefault(key, len(groups))
-            if group == len(self._of_group):
-                self._of_group.append([])
-            self._of_group[group].append(lane)
-            if track.role in _FRAMES:
-                self._group_of[lane] = group
+            group_of_track[number] = groups.setdefault(key, len(groups))
+            has_frames[number] = track.role in _FRAMES
+        own = np.asarray(columns.lanes.track).astype(np.int64)
+        self._lanes = np.flatnonzero(is_shown[own])
+        self._thread_or_gpu = group_of_track[own]
+        """The thread or GPU of each lane, -1 for none."""
+        self._group_of = np.where(has_frames[own], self._thread_or_gpu, -1)
+        """The same of lanes whose events may be frames."""
         self._large, self._small = self._split(self._lanes)
 
-    def _split(self, lanes: list[int]) -> tuple[list[int], Int64Array]:
+    def _split(self, lanes: Int64Array) -> tuple[list[int], Int64Array]:
         """Lanes to look at one by one, and those to look at together: many lanes of few events."""
-        numbers = np.array(lanes, np.int64)
-        is_small = np.asarray(self._columns.lanes.count)[numbers] <= _BINS
+        is_small = np.asarray(self._columns.lanes.count)[lanes] <= _BINS
         if is_small.sum() <= _MANY:
-            return lanes, numbers[:0]
-        return numbers[~is_small].tolist(), numbers[is_small]
+            return lanes.tolist(), lanes[:0]
+        return lanes[~is_small].tolist(), lanes[is_small]
 
     def closer(self, found: ActiveTime, least_empty: int) -> ActiveTime | None:
         """A shorter range with what matters of ``found``; None if it has fewer empty bins at its ends."""
@@ -162,7 +159,7 @@ class _Finder:
     def _begins_around(self, end: int, start: int) -> tuple[int, int]:
         """The last begin of an event before ``end``, and the first from ``start`` on."""
         last, first = [], []
-        for lane in self._lanes:
+        for lane in self._lanes.tolist():
             starts, offset = self._starts(lane)
             before, after = np.searchsorted(starts, np.array([end, start]) + offset).tolist()
             if before:
@@ -200,6 +197,7 @@ class _Finder:
         # How many events cover each bin, as differences to the bin before.
         change = np.zeros(_BINS + 1, np.int64)
         start, stop, group = (np.concatenate(column) for column in zip(*long_ones, strict=True))
+        long_ones.clear()
         first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
         is_frame = np.zeros(len(start), bool)
         for number in np.unique(group[group >= 0]).tolist():
@@ -233,7 +231,7 @@ class _Finder:
     def _are_frames(self, group: int, start: Int64Array, stop: Int64Array) -> BoolArray:
         """Whether each event of a group contains a shorter one of the group, which lies on another lane."""
         found = np.zeros(len(start), bool)
-        large, small = self._split(self._of_group[group])
+        large, small = self._split(np.flatnonzero(self._thread_or_gpu == group))
         for lane in large:
             starts, offset = self._starts(lane)
             durations = self._columns.events.duration[self._columns.lanes.rows(lane)]
@@ -242,8 +240,13 @@ class _Finder:
             rows, own = self._rows(small)
             starts = self._columns.events.start[rows] - self._columns.offset_ns[own]
             durations = self._columns.events.duration[rows].astype(np.int64)
+            del rows, own
             order = np.lexsort((durations, starts))
-            found |= _contain(start, stop, starts[order], durations[order], 0)
+            starts, durations = starts[order], durations[order]
+            del order
+            for at in range(0, len(start), _AT_ONCE):
+                part = slice(at, at + _AT_ONCE)
+                found[part] |= _contain(start[part], stop[part], starts, durations, 0)
         return found
 
 

@@ -11,6 +11,8 @@ from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.index.pyramid import RAW, Pyramid
 
 Int64Array = npt.NDArray[np.int64]
+_AT_ONCE = 1 << 16
+"""Lanes that are searched together."""
 _FEW_LANES = 64
 """So many lanes are searched one by one, in the skip index: that touches fewer pages."""
 
@@ -55,6 +57,14 @@ class LaneColumns:
             slices = [self.rows_between(lane, start_ns, stop_ns) for lane in lanes.tolist()]
             rows = np.array([(part.start, part.stop) for part in slices], np.int64).reshape(-1, 2)
             return rows[:, 0], rows[:, 1]
+        parts = [
+            self._borders(lanes[at : at + _AT_ONCE], start_ns, stop_ns)
+            for at in range(0, len(lanes), _AT_ONCE)
+        ]
+        low, high = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return low, high
+
+    def _borders(self, lanes: Int64Array, start_ns: int, stop_ns: int) -> tuple[Int64Array, Int64Array]:
         offset = self.offset_ns[lanes]
         first, count = self.lanes.first[lanes], self.lanes.count[lanes]
         low, high = (

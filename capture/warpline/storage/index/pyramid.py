@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,14 @@ def skip_rows(first: Int64Array, count: Int64Array) -> Int64Array:
     return rows.astype(np.int64)
 
 
-def _skips_before(counts: Int64Array) -> list[int]:
+def _skips_before(counts: Int64Array) -> array[int]:
     """Where the entries of each run begin in the skip index, and where the last ends."""
-    before: list[int] = np.concatenate([np.zeros(1, np.int64), np.cumsum(-(-counts // SKIP))]).tolist()
-    return before
+    return _numbers(np.concatenate([np.zeros(1, np.int64), np.cumsum(-(-counts // SKIP))]))
+
+
+def _numbers(values: Array) -> array[int]:
+    """Python's integers from 8 bytes each: a list of them takes 40, and a capture may have a million lanes."""
+    return array("q", values.astype(np.int64).tobytes())
 
 
 class Pyramid:
@@ -47,8 +52,8 @@ class Pyramid:
         self._events = events
         lane_first, lane_count = lanes.first, lanes.count
         self._lane_first_array = lane_first
-        self._lane_first = lane_first.tolist()
-        self._lane_count = lane_count.tolist()
+        self._lane_first = _numbers(lane_first)
+        self._lane_count = _numbers(lane_count)
         self.is_stored = file.has("lod")
         """Whether the file has a level of detail; without one, drawing costs events."""
         directory = {
@@ -65,9 +70,9 @@ class Pyramid:
         self._level_first = directory["first"]
         self.first = directory["first"].tolist()
         self.count = directory["count"].tolist()
-        self._levels_of_lane = np.searchsorted(
-            directory["lane"], np.arange(len(lane_first) + 1), "left"
-        ).tolist()
+        self._levels_of_lane = _numbers(
+            np.searchsorted(directory["lane"], np.arange(len(lane_first) + 1), "left")
+        )
         self._skip_events_at = _skips_before(lane_count)
         self._skip_entries_at = _skips_before(directory["count"])
         if self.is_stored:

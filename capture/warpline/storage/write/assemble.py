@@ -167,10 +167,14 @@ def _span(contents: BuilderContents, out: Datasets, lanes: Lanes) -> tuple[int, 
     offsets = [contents.clocks[track.clock].offset_ns for track in contents.tracks]
     starts, durations = (out.view(f"events/{name}", EVENT_COLUMNS[name]) for name in ("start", "duration"))
     last = lanes.first + lanes.count - 1
-    offset = [offsets[track] for track in lanes.track.tolist()]
-    low = [start - offset_ns for start, offset_ns in zip(starts[lanes.first].tolist(), offset, strict=True)]
-    ends = zip(starts[last].tolist(), durations[last].tolist(), offset, strict=True)
-    high = [start + duration - offset_ns for start, duration, offset_ns in ends]
+    begins, ends = starts[lanes.first], starts[last] + durations[last]
+    clock_of_track = np.array([track.clock for track in contents.tracks] or [0])
+    low, high = [], []
+    for clock in np.unique(clock_of_track[lanes.track]).tolist():
+        here = clock_of_track[lanes.track] == clock
+        # As Python's integers: offsets may be far from the events.
+        low.append(int(begins[here].min()) - contents.clocks[clock].offset_ns)
+        high.append(int(ends[here].max()) - contents.clocks[clock].offset_ns)
     for counter in contents.counters:
         times = counter.times.read()
         if len(times):

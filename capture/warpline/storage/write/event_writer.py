@@ -76,7 +76,7 @@ class EventWriter:
     def __init__(self, contents: BuilderContents, buffers: Sequence[Buffered], *, with_ids: bool) -> None:
         self._contents = contents
         self._buffers = buffers
-        self._lanes: dict[str, list[int]] = {name: [] for name in LANE_COLUMNS}
+        self._lanes: dict[str, list[Array]] = {name: [] for name in LANE_COLUMNS}
         self.kind_orders = [KindOrder(contents.spill) for _ in contents.kinds]
         self.row_of_id: Array | None = None
         if with_ids:
@@ -120,8 +120,19 @@ class EventWriter:
 
     def directory(self) -> Lanes:
         """The directory of lanes, once everything is written."""
-        columns = {name: np.array(self._lanes[name], dtype) for name, dtype in LANE_COLUMNS.items()}
+        columns = {
+            name: np.concatenate([np.empty(0, dtype), *self._lanes[name]]).astype(dtype, copy=False)
+            for name, dtype in LANE_COLUMNS.items()
+        }
         return Lanes(**columns)
+
+    def _add_lanes(self, track: Array, depth: Array, counts: Int64Array) -> Int64Array:
+        """Records lanes that are written next, one after the other; returns the first row of each."""
+        first = self._row + np.cumsum(counts) - counts
+        lanes = {"track": track, "depth": depth, "first": first, "count": counts}
+        for name, dtype in LANE_COLUMNS.items():
+            self._lanes[name].append(lanes[name].astype(dtype))
+        return first
 
     def _neighbours(self, tracks: Sequence[int], at: int) -> int:
         """Where a stretch of tracks with contiguous runs ends; a large track stands alone."""
@@ -163,10 +174,7 @@ class EventWriter:
             if len(run) > MAX_LANE_EVENTS:
                 self._refuse(track, len(run))
         counts = np.array([len(run) for run in runs])
-        self._lanes["track"].extend(tracks)
-        self._lanes["depth"].extend([0] * len(tracks))
-        self._lanes["first"].extend((self._row + np.cumsum(counts) - counts).tolist())
-        self._lanes["count"].extend(counts.tolist())
+        self._add_lanes(np.array(tracks), np.zeros(len(tracks), np.int64), counts)
         if len(runs) > 1 and all(run.origin < 0 for run in runs):
             self._put_runs(runs)
             return
@@ -214,14 +222,11 @@ class EventWriter:
         counts = packed.lane_counts
         if int(counts.max()) > MAX_LANE_EVENTS:
             self._refuse(track, int(counts.max()))
-        self._lanes["track"].extend([track] * len(counts))
-        self._lanes["depth"].extend(range(len(counts)))
-        self._lanes["first"].extend((self._row + np.cumsum(counts) - counts).tolist())
-        self._lanes["count"].extend(counts.tolist())
+        first = self._add_lanes(np.full(len(counts), track), np.arange(len(counts)), counts)
         if packed.in_one_part:
             self._write_whole(packed)
         else:
-            self._write_parts(packed, self._row + np.cumsum(counts) - counts)
+            self._write_parts(packed, first)
         self._row += int(counts.sum())
         packed.close()
 
@@ -240,12 +245,11 @@ class EventWriter:
             counts = np.bincount(lanes, minlength=len(written))
             values = [column[order] for column in part]
             rows = np.repeat(written - (np.cumsum(counts) - counts), counts) + np.arange(len(order))
-            begin = 0
-            for lane in np.flatnonzero(counts).tolist():
-                stop = begin + int(counts[lane])
+            # Lanes that lie behind each other are one piece.
+            begins = np.append(0, np.flatnonzero(np.diff(rows) != 1) + 1)
+            for begin, stop in zip(begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True):
                 for buffer, value in zip(self._buffers, values[:5], strict=True):
-                    buffer.put(int(written[lane]), value[begin:stop])
-                begin = stop
+                    buffer.put(int(rows[begin]), value[begin:stop])
             written += counts
             # Kinds list their events by ascending row, but parts interleave lanes; so this waits on disk.
             packed.defer(rows, values[3], values[5], values[6])

@@ -19,6 +19,8 @@ from warpline.compiled import INTEGER, POINTER, address
 Int64Array = npt.NDArray[np.int64]
 _FARTHEST_NS = 1 << 61
 _SOME, _NO_KIND = 254, 255
+MOST_LANES = 512
+"""The pass looks at every lane at each event; callers then compute the same from parents, whose cost follows events."""
 LAUNCHERS = np.dtype(
     [
         (name, np.int64)
@@ -128,7 +130,8 @@ def nested_sums(
 ) -> NestedSums | None:
     """Sums over the events of some kinds in the lanes of a thread (``spans``, the outermost first).
 
-    None where the pass is not compiled, or where events of a lane overlap (in a damaged file).
+    None where the pass is not compiled, where a thread has more than `MOST_LANES` lanes, or where events of a lane
+    overlap (in a damaged file).
 
     With ``typed``, sums events of one type. An event that directly contains one of its name counts as one call (except
     by name alone), and the time of ``calls`` is subtracted from the innermost event around each.
@@ -140,7 +143,8 @@ def nested_sums(
     loops = library()
     events = view.capture.events
     columns: tuple[npt.NDArray[Any], ...] = (events.start, events.duration, events.name, events.kind)
-    if loops is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
+    is_plain = all(column.dtype.isnative and column.flags.c_contiguous for column in columns)
+    if loops is None or not is_plain or len(spans) > MOST_LANES:
         return None
     view.check_cancelled()
     lanes = [np.ascontiguousarray(column) for column in (spans.first, spans.stop, spans.offset_ns)]

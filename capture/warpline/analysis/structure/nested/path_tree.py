@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import levels
+from warpline.analysis.framework.nesting import levels, places_by_level
 from warpline.analysis.framework.tables import combine_keys, reduce_groups
 
 Int64Array = npt.NDArray[np.int64]
@@ -83,13 +83,14 @@ def _merged(
     lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30, enough: int | None = None
 ) -> PathTree:
     level = levels(lines.parent)
-    count = int(level.max(initial=-1)) + 1
+    by_level = places_by_level(level)
+    count = len(by_level)
     node = np.full(len(level), -1, np.int64)
     parts: list[Lines] = []
     depths: list[Int64Array] = []
     filled = left_out = depth = 0
     for depth in range(count):
-        here = np.flatnonzero(level == depth)
+        here = by_level[depth]
         above = np.where(lines.parent[here] >= 0, node[np.maximum(lines.parent[here], 0)], -1)
         owner = lines.root[here] if depth == 0 else above
         merged, group = _merge_level(owner, here, above, lines)
@@ -176,7 +177,7 @@ def depth_first(tree: PathTree) -> Int64Array:
     n = len(tree.level)
     parent = tree.lines.parent
     weight = tree.lines.sums[0] if tree.lines.sums else np.zeros(n, np.int64)
-    here = [np.flatnonzero(tree.level == level) for level in range(int(tree.level.max(initial=-1)) + 1)]
+    here = places_by_level(tree.level)
     size = np.ones(n, np.int64)
     for places in here[:0:-1]:
         np.add.at(size, parent[places], size[places])

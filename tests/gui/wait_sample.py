@@ -19,7 +19,9 @@ SHORT = 2_000
 """Waits for the GIL of 5 us each, every 10 us, at the end of the first fighter."""
 
 
-def write_wait_sample(path: Path, source: Path, start_utc_ns: int | None = None) -> Path:
+def write_wait_sample(
+    path: Path, source: Path, start_utc_ns: int | None = None, *, reached_as: str = ""
+) -> Path:
     """100 ms of ``fighter-1`` (72) and ``fighter-2`` (73), which run lines of the file ``source``.
 
     72: running 0–10 ms; lock 10–30 on line 3 inside the library, held by 73, who gave it back on line 4; running
@@ -31,6 +33,8 @@ def write_wait_sample(path: Path, source: Path, start_utc_ns: int | None = None)
         builder.add_source("osrt", True)
         if start_utc_ns is not None:
             builder.meta.update(start_utc_ns=start_utc_ns)
+        if reached_as:
+            builder.meta.update(host={"name": "the-box", "reached_as": reached_as})
         process = builder.add_process(71, name="python", command="python fight.py")
         group = builder.track("process/71.1", title="python fight.py [71]", role="process", process=process)
         threads = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -276,3 +277,51 @@ def test_lines_are_counted_as_python_counts_them(tmp_path: Path) -> None:
     assert lines is not None
     assert len(lines) == 4
     assert lines[3] == "fourth = 4"
+
+
+@pytest.fixture
+def fake_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ``ssh`` whose hosts are all this machine."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "ssh").write_text('#!/bin/sh\nfor line; do :; done\nexec sh -c "$line"\n')
+    (folder / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the other machine is a Linux machine")
+@pytest.mark.usefixtures("fake_ssh")
+def test_a_file_of_another_machine_is_fetched_from_there_when_asked_for(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path, source: Path
+) -> None:
+    page = open_page(write_wait_sample(tmp_path / "far.h5", source, 2_000_000_000 * 10**9, reached_as="box"))
+    shown = panel_of(qtbot, window, "source", SourcePanel)
+    # There is a file of that name here, too.
+    assert not shown.code.isVisible()
+    assert f"{source} lies on box" in shown.missing.text()
+    assert shown.fetch.text() == "Fetch from box"
+    qtbot.mouseClick(shown.fetch, LEFT)
+    settle(qtbot, window)
+    assert shown.code.toPlainText() == SOURCE.rstrip("\n")
+    assert shown.note.text() == "from box · unchanged since the recording"
+    assert not shown.fetch.isVisible()
+    # Another range does not ask the machine again.
+    source.unlink()
+    page.document.state.select_range(5 * MS, 15 * MS)
+    settle(qtbot, window)
+    assert shown.code.times[3].waiting_ns == 5 * MS
+    shown._fetched.clear()
+    shown.forget()
+    settle(qtbot, window)
+    assert "No such file" in shown.missing.text()
+
+
+@pytest.mark.parametrize("name", ["docker exec -i box", "-oProxyCommand=x", "box/../x"])
+def test_what_a_file_names_as_its_machine_is_no_command(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path, source: Path, name: str
+) -> None:
+    open_page(write_wait_sample(tmp_path / "far.h5", source, reached_as=name))
+    shown = panel_of(qtbot, window, "source", SourcePanel)
+    assert "only hosts of ssh can be asked" in shown.missing.text()
+    assert not shown.fetch.isVisible()

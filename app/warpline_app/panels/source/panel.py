@@ -12,14 +12,14 @@ from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.line_times import LineTime, SourceTimes, source_times
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame, file_name
-from warpline.model.progress import IsCancelled
+from warpline.model.progress import IsCancelled, check_cancelled
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
-from warpline_app.panels.source.reading import SourceText, read_source
+from warpline_app.panels.source.reading import SourceText, far_host, fetch_source, read_source
 from warpline_app.panels.source.view import CodeView, line_text
 
 FILES_SHOWN = 60
@@ -33,6 +33,8 @@ class SourceRequest:
 
     file: str
     selection: Selection
+    is_fetched: bool = False
+    """Whether the user wants files of the machine that was recorded."""
     native: StackFrame | None = None
     """A requested native function, which has no source line."""
 
@@ -71,7 +73,12 @@ class SourcePanel(ComputedPanel):
             lambda point: self._menu().popup(self.code.viewport().mapToGlobal(point))
         )
         self.code.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.arrange((self.files, self.previous, self.next, self.note), self.code)
+        self.fetch = QToolButton()
+        self.fetch.hide()
+        self.fetch.clicked.connect(self._fetch)
+        self._is_fetching = False
+        self._fetched: dict[str, SourceText] = {}
+        self.arrange((self.files, self.previous, self.next, self.fetch, self.note), self.code)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.track_selection_changed.connect(self.mark_stale)
 
@@ -95,7 +102,7 @@ class SourcePanel(ComputedPanel):
         """The requested file and selection."""
         chosen = selection_of(self.document.capture, self.state)
         native = self._frame if self._frame.is_native else None
-        return SourceRequest(self._frame.file, replace(chosen, names=None), native)
+        return SourceRequest(self._frame.file, replace(chosen, names=None), self._is_fetching, native)
 
     def compute(self, request: SourceRequest, is_cancelled: IsCancelled) -> SourceAnswer:
         """Read the file and sum the time of its lines."""
@@ -106,13 +113,29 @@ class SourcePanel(ComputedPanel):
         if not file and times.files:
             file = times.files[0].file
             times = source_times(view, file)
-        return SourceAnswer(file, read_source(capture, file) if file else None, times)
+        text = read_source(capture, file) if file else None
+        if text is not None and text.host and request.is_fetched:
+            text = self._fetched.get(file) or fetch_source(
+                capture, file, lambda: check_cancelled(is_cancelled)
+            )
+            if text.lines is not None:
+                self._fetched[file] = text
+        return SourceAnswer(file, text, times)
+
+    def _fetch(self) -> None:
+        """From now on, show files of the machine that was recorded."""
+        self._is_fetching = True
+        self.note.setText(tr("connecting"))
+        self.mark_stale()
 
     def show_result(self, request: SourceRequest, answer: SourceAnswer) -> None:
         """Show the file, or why there is none."""
         is_other = self.answer is None or self.answer.file != answer.file
         self.answer = answer
         self._fill_files(answer)
+        host = answer.text.host if answer.text is not None and answer.text.lines is None else ""
+        self.fetch.setText(tr("Fetch from {host}", host=plain(host)))
+        self.fetch.setVisible(bool(host) and request.native is None)
         if request.native is not None:
             self.answer = SourceAnswer("", None, answer.times)
             self.note.setText("")
@@ -192,10 +215,12 @@ class SourcePanel(ComputedPanel):
             place = f"{text.path}:{self.code.line or 1}"
             menu.addAction(tr("Copy path and line"), lambda: QGuiApplication.clipboard().setText(place))
             path = str(text.path)
-            menu.addAction(
+            editor = menu.addAction(
                 tr("Open in default editor"),
                 lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(path)),
             )
+            # A file of that name here is another one.
+            editor.setEnabled(not far_host(self.document.capture))
         return menu
 
     def apply_theme(self, theme: Theme) -> None:

@@ -28,10 +28,11 @@ def pinged_clock(meta: Mapping[str, Any]) -> PingedClock | None:
     clock = host.get("clock") if isinstance(host, dict) else None
     if not isinstance(clock, dict) or not isinstance(clock.get("reference"), str):
         return None
-    start, offset, bound = meta.get("start_monotonic_ns"), clock.get("offset_ns"), clock.get("bound_ns")
-    for value in (start, offset, bound):
-        if not isinstance(value, int) or not -_LATEST_NS < value < _LATEST_NS:
-            return None
+    values = [meta.get("start_monotonic_ns"), clock.get("offset_ns"), clock.get("bound_ns")]
+    numbers = [value for value in values if isinstance(value, int) and -_LATEST_NS < value < _LATEST_NS]
+    if len(numbers) < len(values):
+        return None
+    start, offset, bound = numbers
     return PingedClock(clock["reference"], start - offset, bound)
 
 

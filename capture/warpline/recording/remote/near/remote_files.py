@@ -94,6 +94,9 @@ def _fetch(connect: Callable[..., Connection], host: str, path: str, copy: Path,
             finally:
                 Path(file.name).unlink(missing_ok=True)
         note.write_text(json.dumps({"size": size, "mtime_ns": answer.get("mtime_ns")}))
+        changed = answer.get("mtime_ns")
+        if isinstance(changed, int) and 0 <= changed < 1 << 62:
+            os.utime(copy, ns=(changed, changed))
     finally:
         connection.close()
     return copy

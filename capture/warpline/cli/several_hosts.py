@@ -162,6 +162,8 @@ def _begin(
             print(f"warpline: error: {' '.join(str(error).split())}", file=sys.stderr)
         except KeyboardInterrupt:
             status = _INTERRUPTED
+        except SystemExit as request:
+            status = request.code if isinstance(request.code, int) else FAILED
         except BaseException as error:  # a forked process: an error must not run on into the caller's code
             print(f"warpline: error: {type(error).__name__}: {error}", file=sys.stderr)
         finally:
@@ -200,7 +202,10 @@ def _show(children: Sequence[_Child], signals: SignalQueue | LocalSignals) -> No
                     running.remove(descriptor)
                     for stream in child.streams:
                         _write_rest(child, stream)
-                elif descriptor in child.streams and not _take(child, descriptor):
+                        if stream in selector.get_map():
+                            selector.unregister(stream)
+                    selector.unregister(descriptor)
+                elif descriptor in selector.get_map() and not _take(child, descriptor):
                     selector.unregister(descriptor)
     for descriptor in _descriptors(children):
         os.close(descriptor)

@@ -116,6 +116,21 @@ def test_a_connection_that_is_lost_before_its_greeting_leaves_what_is_known(tmp_
         notes.forget(note.run)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_it_connects_leaves_nothing_behind(
+    number: int, far_cache: Path, tmp_path: Path
+) -> None:
+    begun, known = tmp_path / "begun", set(notes.notes_folder().glob("*.json"))
+    via = shlex.join(("sh", "-c", f"touch {begun}; exec sleep 600", "box"))
+    words = warpline("record", "--via", via, "-o", str(tmp_path / "run.h5"), "--", "true")
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        wait_until(lambda: begun.exists() or child.poll() is not None, "the command does not begin")
+        child.send_signal(number)
+        assert child.wait(60) == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["begun"]
+    assert set(notes.notes_folder().glob("*.json")) == known
+
+
 def test_nothing_stays_there_when_the_connection_is_lost_at_the_last_moment(
     via_command: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,7 @@ class FarRun:
         self._written: Result | Exception | None = None
         self._outputs = {number: LocalOutput(number) for number in (1, 2)}
         self._input = LocalInput(is_used=request["action"] != "attach")
-        self._is_greeted = False
+        self._is_connected = self._is_greeted = False
         self._clock = FarClock()
         self._has_pings = False
         """Whether the other end answers pings; a recording that an older version began does not."""
@@ -86,18 +86,26 @@ class FarRun:
         is_new = self._request["action"] != "resume"
         if is_new:
             self._remember()
-        try:
-            self._connection = Connection(self._place, self._request)
-        except BaseException:
-            if is_new:
-                notes.forget(self._run)
-            raise
         self._signals = LocalSignals()
         try:
-            return self._followed()
+            try:
+                self._connection = Connection(self._place, self._request, check=self._leave_by_signal)
+            except BaseException:
+                if is_new:
+                    notes.forget(self._run)
+                raise
+            self._is_connected = True
+            try:
+                return self._followed()
+            finally:
+                self._connection.close()
         finally:
-            self._connection.close()
             self._signals.close()
+
+    def _leave_by_signal(self) -> None:
+        """Before there is a program, signals are for us: what was begun is undone."""
+        for received in () if self._is_connected else self._signals.take():
+            raise SystemExit(128 + received.number)
 
     def _followed(self) -> Result:
         with tempfile.TemporaryDirectory(prefix="warpline-files-") as folder:

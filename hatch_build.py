@@ -2,7 +2,8 @@
 ``docs/`` into the wheel.
 
 Without a compiler the wheel is pure Python: only recording needs the agent, and the helpers only make things faster.
-``warpline doctor`` says what is compiled. ``WARPLINE_WHEEL_PLATFORM`` is the wheel's platform tag; ``any`` compiles
+``warpline doctor`` says what is compiled. With ``WARPLINE_NATIVE=later`` an editable install compiles nothing: the
+caller does. ``WARPLINE_WHEEL_PLATFORM`` is the wheel's platform tag; ``any`` compiles
 nothing.
 """
 
@@ -36,6 +37,8 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         root = Path(self.root)
         native = _build_native(root)
         if version == "editable":
+            if os.environ.get("WARPLINE_NATIVE") == "later":
+                return
             # The checkout is what gets imported, so the library must lie in it; resources are found there too.
             native.build(root, root / native.PACKAGE_FOLDER)
             for helper in native.HELPERS:

@@ -126,7 +126,12 @@ if [ ! -x "$venv_python" ] || ! usable_python "$venv_python"; then
     fi
     say "making a Python environment in .venv with $("$python" --version)"
     rm -rf .venv
-    "$python" -m venv .venv
+    # A pip that is there already can fill .venv, and its own copy comes with the packages: ensurepip is the slow part.
+    if "$python" -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' 2>/dev/null; then
+        "$python" -m venv --without-pip .venv
+    else
+        "$python" -m venv .venv
+    fi
 fi
 
 provide_libraries() { # what Qt needs of the system, as far as it is missing
@@ -144,14 +149,33 @@ key=$({ cat pyproject.toml hatch_build.py; "$venv_python" -VV; pwd; } | sha256su
     provide_libraries
     printf '%s\n' "$key" >"$stamp.window"
 }
-pip() { "$venv_python" -m pip --disable-pip-version-check "$@" </dev/null; }
+pip_command=("$venv_python" -m pip)
+build_requirements=('hatchling>=1.26' 'editables>=0.5')
+if ! "$venv_python" -c 'import pip' 2>/dev/null; then
+    base_python=$("$venv_python" -c 'import sys; print(sys._base_executable)')
+    pip_command=("$base_python" -m pip --python "$PWD/$venv_python")
+    build_requirements+=(pip)
+fi
+pip() { "${pip_command[@]}" --disable-pip-version-check "$@" </dev/null; }
+
+# It needs nothing of .venv and takes as long as pip, so both run beside each other: the build hook leaves it out.
+native_build=
+start_native_build() {
+    command -v "${CC:-cc}" >/dev/null || provide wanted "the recording agent" gcc libc6-dev
+    export WARPLINE_NATIVE=later
+    "$venv_python" scripts/build_native.py >&2 &
+    native_build=$!
+    trap 'kill "$native_build" 2>/dev/null || true' EXIT
+}
+
 is_ready() { [ "$(cat "$1" 2>/dev/null || true)" = "$key" ]; }
 
 if [ "$demo" = yes ] && ! is_ready "$stamp" && ! is_ready "$stamp.demo"; then
     [ "$window" = yes ] || provide_libraries
-    command -v "${CC:-cc}" >/dev/null || provide wanted "the recording agent" gcc libc6-dev
+    start_native_build
     say "installing Warpline with numpy, HDF5 and Qt into .venv (130 MB to download, 350 MB on the disk)"
-    { pip install 'hatchling>=1.26' 'editables>=0.5' && pip install --no-build-isolation -e '.[gui]'; } >&2 ||
+    # Python compiles what it imports: to compile all of numpy first would take longer than the example runs.
+    { pip install --no-compile "${build_requirements[@]}" && pip install --no-compile --no-build-isolation -e '.[gui]'; } >&2 ||
         die "pip failed; see its messages above"
     # 23 MB of Qt Quick, which no widget uses.
     rm -rf .venv/lib/python*/site-packages/PySide6/Qt/qml
@@ -159,12 +183,11 @@ if [ "$demo" = yes ] && ! is_ready "$stamp" && ! is_ready "$stamp.demo"; then
 fi
 if [ "$demo" = no ] && ! is_ready "$stamp"; then
     [ "$window" = yes ] || provide_libraries
-    command -v "${CC:-cc}" >/dev/null || provide wanted "the recording agent" gcc libc6-dev
-
+    start_native_build
     say "installing Warpline and its tools into .venv (a few minutes the first time)"
     log=.venv/install.log
     # The build's own requirements go into .venv too: no second environment has to be made for every build.
-    if ! { pip install -q 'hatchling>=1.26' 'editables>=0.5' && pip install -q --no-build-isolation -e '.[dev]'; } \
+    if ! { pip install -q "${build_requirements[@]}" && pip install -q --no-build-isolation -e '.[dev]'; } \
         >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         die "pip failed; the whole story is in $log"
@@ -177,5 +200,11 @@ fi
 
 # The agent's sources change more often than pyproject.toml does. Without a compiler there is no agent, and that is
 # said, but it is no reason to stop.
-"$venv_python" scripts/build_native.py >&2 || true
+if [ -n "$native_build" ]; then
+    say "waiting for the C compiler"
+    wait "$native_build" || true
+    trap - EXIT
+else
+    "$venv_python" scripts/build_native.py >&2 || true
+fi
 printf '%s\n' "$PWD/$venv_python"

@@ -173,7 +173,7 @@ is_ready() { [ "$(cat "$1" 2>/dev/null || true)" = "$key" ]; }
 if [ "$demo" = yes ] && ! is_ready "$stamp" && ! is_ready "$stamp.demo"; then
     [ "$window" = yes ] || provide_libraries
     start_native_build
-    say "installing Warpline with numpy, HDF5 and Qt into .venv (130 MB to download, 350 MB on the disk)"
+    say "installing Warpline with numpy, HDF5 and Qt into .venv (130 MB to download, 310 MB on the disk)"
     # Python compiles what it imports: to compile all of numpy first would take longer than the example runs.
     { pip install --no-compile "${build_requirements[@]}" && pip install --no-compile --no-build-isolation -e '.[gui]'; } >&2 ||
         die "pip failed; see its messages above"

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from warpline.i18n import english, english_n, joined, translated, use
+from warpline.i18n import english, english_n, joined, sentences, translated, use
 from warpline.i18n.catalogue import Catalogue
 from warpline.i18n.message import MAX_MESSAGES, Message, message_table, messages_in, read_messages
 from warpline.i18n.po import entries
@@ -162,3 +162,15 @@ def test_deep_and_many_messages_are_bounded() -> None:
 def test_numpy_numbers_are_stored_as_text_that_reads_the_same() -> None:
     table = message_table(messages_in([english("GPU {number}", number=np.int64(3))]))
     assert table == {"GPU {number}": {"GPU 3": {"number": "3"}}}
+
+
+def test_no_space_follows_a_wide_full_stop() -> None:
+    """Chinese sentences stand next to each other; empty ones leave no gap in any language."""
+    assert sentences(["One.", "", "Two."]) == "One. Two."
+    assert sentences(["一。", "二。", "Three."]) == "一。二。Three."
+
+
+def test_joined_sentences_are_joined_as_their_language_does() -> None:
+    entry = 'msgctxt "data"\nmsgid "One."\nmsgstr "一。"\n\nmsgctxt "data"\nmsgid "Two."\nmsgstr "二。"\n'
+    message = joined(" ", [english("One."), english("Two.")])
+    assert Catalogue(entries(entry)).data(message) == "一。二。"

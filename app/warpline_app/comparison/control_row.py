@@ -12,7 +12,7 @@ from warpline.analysis.compare.comparison_text import (
     signed_percent,
     verdict,
 )
-from warpline.i18n import english, tr, translated
+from warpline.i18n import english, sentences, tr, translated
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.comparing import ComparedPair
@@ -84,8 +84,6 @@ class ControlRow(QWidget):
         comparison = self._pair.comparison
         percent = signed_percent(comparison.a.total_ns, comparison.b.total_ns)
         self.result.setText(f"B − A: {signed_duration(comparison.difference_ns)}  {percent}")
-        text = " ".join(
-            filter(None, [prediction_text(comparison), verdict(comparison), alignment_text(comparison)])
-        )
+        text = sentences((prediction_text(comparison), verdict(comparison), alignment_text(comparison)))
         self.verdict_label.setText(text)
         self.verdict_label.setToolTip(plain(text))

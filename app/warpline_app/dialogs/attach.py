@@ -82,7 +82,7 @@ class AttachDialog(QDialog):
         self.sources = SourceChoice(shown)
         others = [translated(choice.title) for choice in choices() if choice not in shown]
         self.others = ElidedLabel(
-            tr("Only from a program's start, with New capture: {names}", names=tr(", ").join(others))
+            tr("Only at the start, with New capture: {names}", names=tr(", ").join(others))
         )
         self.others.setObjectName("muted")
         self.duration = QLineEdit()

@@ -28,20 +28,41 @@ from PySide6.QtWidgets import (
 )
 
 from warpline import resources
-from warpline.i18n import language, tr
+from warpline.i18n import english, language, tr, translated
 from warpline.model.errors import WarplineError
 from warpline_app.look.appearance import appearance
 from warpline_app.look.files_there import is_file
 from warpline_app.look.plain import PlainLabel
 from warpline_app.look.widgets import search_field
 
-FIRST = ("slow-training", "lock", "foreign-trace")
-ORDER = (
-    *("recording", "findings", "summaries", "comparing", "jobs", "notes", "export", "import", "import-nsys"),
-    *("keys", "python", "installing", "performance", "reliability", "security", "agent", "format", "spool"),
-    "development",
-)
-"""Pages in reading order; others follow."""
+FIRST = {
+    "slow-training": english("My training is slow"),
+    "lock": english("Who holds the lock"),
+    "foreign-trace": english("Read a trace somebody sent me"),
+}
+ORDER = {
+    "recording": english("Recording programs"),
+    "live": english("Watch a recording while it runs"),
+    "findings": english("Findings"),
+    "summaries": english("Summaries"),
+    "comparing": english("Comparing captures"),
+    "jobs": english("Jobs of many ranks"),
+    "notes": english("Notes"),
+    "export": english("Exporting"),
+    "import": english("Opening traces of other profilers"),
+    "import-nsys": english("Importing Nsight Systems"),
+    "keys": english("Keys, gestures and commands"),
+    "python": english("From Python"),
+    "installing": english("Installing"),
+    "performance": english("Performance"),
+    "reliability": english("Reliability"),
+    "security": english("Security"),
+    "agent": english("The agent inside the recorded program"),
+    "format": english("The capture file"),
+    "spool": english("Spool files"),
+    "development": english("Development"),
+}
+"""Pages in reading order with their headings, which the list shows translated; others follow."""
 _SIZE = (1080, 760)
 _PICTURE = re.compile(r"<picture>.*?<img alt=\"([^\"]*)\".*?</picture>", re.DOTALL)
 _CODE = QTextFormat.Property.BlockCodeFence
@@ -69,6 +90,12 @@ def title_of(text: str, page: Path) -> str:
     return match[1].replace("`", "").strip() if match else page.stem
 
 
+def _shown_title(text: str, page: Path) -> str:
+    """The heading in the window's language, also of a page that is not translated."""
+    heading = title_of(text, page)
+    return translated(heading) if heading in {**FIRST, **ORDER}.values() else heading
+
+
 def anchor_of(heading: str) -> str:
     """The anchor that Markdown viewers give a heading: ``#add-a-source``."""
     return re.sub(r"[^\w\- ]", "", heading.casefold()).strip().replace(" ", "-")
@@ -93,7 +120,7 @@ class DocumentationWindow(QDialog):
         self.list.setFixedWidth(250)
         self.list.setSpacing(2)
         for page, text in self._texts.items():
-            item = QListWidgetItem(title_of(text, page))
+            item = QListWidgetItem(_shown_title(text, page))
             item.setData(_PAGE, page)
             self.list.addItem(item)
         self.list.currentItemChanged.connect(self._chosen)
@@ -169,6 +196,7 @@ class DocumentationWindow(QDialog):
             if is_code:
                 form.setBackground(shade)
                 form.setLeftMargin(8)
+                form.setNonBreakableLines(False)  # a scroll bar below a page is worse than a second line
             elif form.headingLevel():
                 form.setTopMargin(22 if form.headingLevel() < 3 else 14)
             if was_code != is_code or not is_code:

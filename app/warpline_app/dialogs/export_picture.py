@@ -13,6 +13,7 @@ from warpline.model.sizes import format_bytes
 from warpline_app.look.plain import PlainLabel
 from warpline_app.look.theme import THEMES
 from warpline_app.pictures.export import drawing_size, picture_of
+from warpline_app.pictures.rendering import whole_rows_px
 
 if TYPE_CHECKING:
     from warpline.interchange.export.selection import ExportSelection
@@ -36,7 +37,7 @@ class PictureOptions(QWidget):
         super().__init__(parent)
         self._view = view
         self._bytes_per_px: float | None = None
-        self.width_px, self.height_px = _side(360, view.width()), _side(160, view.height())
+        self.width_px, self.height_px = _side(360, view.width()), _side(160, whole_rows_px(view))
         self.width_px.setAccessibleName(tr("Width in pixels"))
         self.height_px.setAccessibleName(tr("Height in pixels"))
         self.scale = QComboBox()
@@ -92,7 +93,7 @@ class PictureOptions(QWidget):
         width, height = self.width_px.value(), self.height_px.value()
         if name == "svg":
             parts = [tr("{width} × {height} pixels", width=width, height=height)]
-            if is_as_it_stands and (width, height) == (self._view.width(), self._view.height()):
+            if is_as_it_stands and (width, height) == (self._view.width(), whole_rows_px(self._view)):
                 shapes, size = drawing_size(self._view)
                 parts.append(
                     tr_n("{count:,} rectangle", "{count:,} rectangles", shapes)
@@ -129,4 +130,5 @@ def _side(least: int, value: int) -> QSpinBox:
     field.setValue(value)
     field.setSingleStep(100)
     field.setFixedWidth(72)
+    field.lineEdit().setTextMargins(5, 0, 0, 0)  # as in other fields; style sheets do not reach it
     return field

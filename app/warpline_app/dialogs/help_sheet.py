@@ -149,8 +149,11 @@ def _balanced(
 
 
 def show_help_sheet(commands: Iterable[WindowCommand], parent: QWidget | None) -> HelpSheet:
-    """Show the dialog beside a window; it may stay open."""
-    sheet = HelpSheet(commands, parent)
+    """Show the dialog beside a window; it may stay open, and is then brought to the front."""
+    sheets = [] if parent is None else parent.findChildren(HelpSheet)
+    sheet = next((sheet for sheet in sheets if sheet.isVisible()), None) or HelpSheet(commands, parent)
     sheet.show()
+    sheet.raise_()
+    sheet.activateWindow()
     sheet.filter.setFocus()
     return sheet

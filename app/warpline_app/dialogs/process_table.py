@@ -66,7 +66,7 @@ class ProcessModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._titles[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return int(_LEFT if section in {USER, COMMAND} else Qt.AlignmentFlag.AlignCenter)
+            return int(_LEFT if section in {USER, COMMAND} else _RIGHT)
         if role == Qt.ItemDataRole.ToolTipRole and section == CPU:
             return tr("CPU time since the last reading; 100 % is one core")
         return None
@@ -131,6 +131,7 @@ class ProcessTable(QWidget):
         self.view.setModel(self._filter)
         self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.view.setObjectName("processTable")
         self.view.setShowGrid(False)
         self.view.setWordWrap(False)
         self.view.setSortingEnabled(True)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabBar, QWidget
 
 from warpline.analysis.framework.report import NotRecorded, Report, Table
-from warpline.i18n import tr, translated
+from warpline.i18n import sentences, tr, translated
 from warpline_app.job.cards import JobFindingCards
 from warpline_app.job.rank_bars import RankBars, rank_times
 from warpline_app.look.elided import ElidedLabel
@@ -177,7 +177,7 @@ class LinkedTables(QWidget):
             table = JobTable(report, report.result, board, messages)
             table.open_wanted.connect(self.open_wanted)
             self.pages.addWidget(table)
-            self._notes.append(" ".join(map(translated, report.result.notes)))
+            self._notes.append(sentences(map(translated, report.result.notes)))
         self.tabs.addTab(translated(report.title))
 
     def _with_bars(self, top: QWidget, board: JobBoard) -> QWidget:

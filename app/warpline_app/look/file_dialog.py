@@ -43,6 +43,8 @@ class FileDialog(QFileDialog):
     def __init__(self, parent: QWidget | None = None, caption: str = "", directory: str = "") -> None:
         super().__init__(parent, caption, directory)
         self.setOption(QFileDialog.Option.DontUseNativeDialog, not has_own_file_dialogs())
+        # Thirty suffixes do not fit in one line; the filter's name says enough.
+        self.setOption(QFileDialog.Option.HideNameFilterDetails)
         self.setLabelText(QFileDialog.DialogLabel.LookIn, tr("Look in:"))
         self.setLabelText(QFileDialog.DialogLabel.FileType, tr("Files of type:"))
 

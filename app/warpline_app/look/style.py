@@ -118,6 +118,10 @@ def style_sheet(theme: Theme) -> str:
     QComboBox::drop-down {{ border: none; width: 22px; }}
     QComboBox::down-arrow {{ image: url("{icons}/down-{ink_text}.svg"); width: 10px; height: 10px; }}
     QTreeWidget::item {{ height: 20px; }}
+    QTreeWidget#panelTable::item {{ padding: 0 5px; }}
+    QTableView#processTable::item {{ padding: 0 15px 0 5px; }}
+    QTableView#processTable QHeaderView::section {{ padding: 4px 18px 4px 8px; }}
+    QTreeWidget#panelTable QHeaderView::section {{ padding: 4px 8px 4px 6px; }}
     QAbstractScrollArea::corner {{ background: {theme.panel}; border: none; }}
     QListWidget#panelList {{ padding: 4px 0px; }}
     QListWidget#panelList::item {{ height: 22px; padding-left: 10px; }}

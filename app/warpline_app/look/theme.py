@@ -346,7 +346,8 @@ def style_sheet(theme: Theme) -> str:
     QLineEdit, QPlainTextEdit, QSpinBox, QComboBox {{ background: {theme.panel}; color: {theme.text};
         border: 1px solid {theme.hairline}; border-radius: 4px; padding: 3px 6px;
         selection-background-color: {theme.selection}; }}
-    QSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 6px; }}
+    QSpinBox QLineEdit {{ background: transparent; border: none; padding: 0; }}
+    QSpinBox {{ padding: 1px 0; }}
     QSpinBox::up-button, QSpinBox::down-button {{ width: 0; border: none; }}
     QLineEdit:focus, QPlainTextEdit:focus, QSpinBox:focus, QComboBox:focus {{ border-color: {theme.selection}; }}
     QTabWidget::pane {{ border: none; border-top: 1px solid {theme.hairline}; }}

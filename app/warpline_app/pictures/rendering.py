@@ -184,14 +184,25 @@ def prepare_picture(view: TimelineView) -> None:
     from warpline_app.timeline.widgets.view import REST_ROW
 
     view.scroll_bar.hide()
-    grid, scene = view.layout(), view.scene
+    grid = view.layout()
     assert isinstance(grid, QGridLayout)
-    area = view.canvas.height() + grid.rowMinimumHeight(REST_ROW) - scene.layout.pinned_height
+    hidden = grid.rowMinimumHeight(REST_ROW)
+    grid.setRowMinimumHeight(REST_ROW, _cut_row_px(view, view.canvas.height() + hidden))
+
+
+def whole_rows_px(view: TimelineView) -> int:
+    """The height at which a picture of a view as it stands ends with a whole row."""
+    return view.height() - _cut_row_px(view, view.canvas.height())
+
+
+def _cut_row_px(view: TimelineView, canvas_px: int) -> int:
+    """Height of the last row's part that a canvas shows; 0 if that fills most of it."""
+    scene = view.scene
+    area = canvas_px - scene.layout.pinned_height
     bottom = scene.scroll_px + area
     cut = [placed.top for placed in scene.layout.between(scene.scroll_px, bottom) if placed.bottom > bottom]
     rest = bottom - min(cut, default=bottom)
-    # A row that fills most of the picture is shown as far as it fits.
-    grid.setRowMinimumHeight(REST_ROW, rest if 2 * rest < area else 0)
+    return rest if 2 * rest < area else 0
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:

@@ -135,7 +135,7 @@ class Tour(QFrame):
         self.text.setWordWrap(True)
         self.count = PlainLabel()
         self.count.setObjectName("muted")
-        self.back = QPushButton(tr("Back"))
+        self.back = QPushButton(tr("Back", "tour"))
         self.back.clicked.connect(lambda: self.show_step(self.at - 1))
         self.end = QPushButton(tr("Close"))
         self.end.clicked.connect(self.leave)

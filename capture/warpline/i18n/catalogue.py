@@ -6,7 +6,7 @@ import gettext
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from warpline.i18n.message import Message, is_joined
+from warpline.i18n.message import Message, is_joined, sentences
 from warpline.i18n.po import Entry, header_fields
 from warpline.i18n.templates import Messages, Template
 
@@ -59,7 +59,7 @@ class Catalogue:
                 for name, value in message.fields.items()
             }
             if entry is None:
-                return message.template.format(*fields.values())
+                return _in_a_row(message.template, fields)
             if not message.fields and message.template == message:
                 return entry.translations[0]
             form = self._form(int(message.fields["count"])) if entry.plural else 0
@@ -88,3 +88,10 @@ def form_count(field: str) -> int:
     """Number of forms in a header's ``Plural-Forms``; without one 2, as in English."""
     digits = field.partition("nplurals=")[2].partition(";")[0].strip()
     return int(digits) if digits.isdigit() else 2
+
+
+def _in_a_row(template: str, fields: dict[str, object]) -> str:
+    """The translated parts of what `joined` joined."""
+    if template.startswith("{0} {1}"):
+        return sentences(map(str, fields.values()))
+    return template.format(*fields.values())

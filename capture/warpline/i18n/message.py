@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_MESSAGES = 1 << 16
 """Messages that a file keeps; further texts are plain English."""
 
+_WIDE_STOPS = "。！？；"
 _JOINED = re.compile(r"\{\d+\}(?:[^{}]*\{\d+\})*")
 
 _SEQUENCES, _NUMBERS = (list, tuple), (int, float)
@@ -56,6 +57,14 @@ def joined(separator: str, parts: Iterable[str]) -> str:
         return separator.join(texts) if len(texts) != 1 else texts[0]
     template = separator.join(f"{{{index}}}" for index in range(len(texts)))
     return Message(separator.join(texts), template, {str(index): text for index, text in enumerate(texts)})
+
+
+def sentences(texts: Iterable[str]) -> str:
+    """Sentences in a row, empty ones left out: no space follows a full stop as wide as a Chinese character."""
+    row = ""
+    for text in filter(None, texts):
+        row += text if not row or row[-1] in _WIDE_STOPS else f" {text}"
+    return row
 
 
 def is_joined(template: str) -> bool:

@@ -55,6 +55,25 @@ def test_the_ruler_shows_where_times_count_from(
     assert ruler.grab().toImage().pixelColor(x, 3) == before
 
 
+def test_a_note_on_a_range_that_began_before_the_view_keeps_its_text(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    view = open_page(sample).view
+    state, ruler = view.state, view.ruler
+    state.set_view(20 * MS, 40 * MS)
+    plain = ruler.grab().toImage()
+    edge = [QPoint(x, 10) for x in range(2, 40)]
+
+    def changed() -> bool:
+        image = ruler.grab().toImage()
+        return any(image.pixelColor(at) != plain.pixelColor(at) for at in edge)
+
+    state.put_note(Note(id="a", text="waits", start_ns=5 * MS, stop_ns=15 * MS), "note")
+    assert not changed()  # it ends before the view, too
+    state.put_note(Note(id="a", text="waits", start_ns=5 * MS, stop_ns=30 * MS), "note")
+    assert changed()
+
+
 def test_a_view_that_goes_beyond_the_capture_counts_from_its_start(
     window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:

@@ -21,6 +21,7 @@ from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
+from warpline_app.dialogs.export_picture import PictureOptions
 from warpline_app.look.appearance import appearance
 from warpline_app.open.document import LiveEdge
 from warpline_app.pictures.export import drawing_size
@@ -207,6 +208,18 @@ def test_a_picture_has_no_scroll_bar_and_no_half_row(sample: Path) -> None:
     with open_capture(sample) as capture:
         render(capture, Picture(size=(640, 237), theme="dark"), paint=look)
     assert seen == [(640, 237)]
+
+
+def test_the_offered_height_of_a_picture_ends_with_a_whole_row(
+    page: CapturePage, window: MainWindow, dialog: ExportDialog, qtbot: QtBot
+) -> None:
+    view = page.view
+    scene = view.scene
+    bottoms = [placed.bottom for placed in scene.layout.between(scene.scroll_px, scene.layout.height)]
+    offered = PictureOptions(view, dialog).height_px.value()
+    above = view.height() - view.canvas.height() + scene.layout.pinned_height - scene.scroll_px
+    shown = scene.scroll_px + view.canvas.height() - scene.layout.pinned_height
+    assert offered - above in bottoms or scene.layout.height <= shown
 
 
 def test_dots_in_the_name_of_a_folder_are_no_suffix(

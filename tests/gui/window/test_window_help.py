@@ -150,7 +150,7 @@ def test_every_page_is_listed_and_links_between_pages_work(
 def test_the_documentation_is_searched(qtbot: QtBot, documentation: DocumentationWindow) -> None:
     qtbot.keyClicks(documentation.search, "process_vm_readv")
     rows = [documentation.list.item(row) for row in range(documentation.list.count())]
-    assert "Recording" in [item.text() for item in rows if not item.isHidden()]
+    assert "Recording programs" in [item.text() for item in rows if not item.isHidden()]
     assert "Notes" not in [item.text() for item in rows if not item.isHidden()]
 
 

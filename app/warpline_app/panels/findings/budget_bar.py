@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Budget
-from warpline.i18n import tr, translated
+from warpline.i18n import sentences, tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
@@ -180,7 +180,7 @@ class BudgetBar(QWidget):
         """Show a budget and notes on its range."""
         self.bar.budget = budget
         self.legend.show_budget(budget)
-        self.notes.setText(" ".join(map(translated, notes)))
+        self.notes.setText(sentences(map(translated, notes)))
         self.notes.setVisible(bool(notes))
         texts = (self.bar.part_text(number) for number in range(len(budget.parts)))
         self.bar.setAccessibleName(tr("Time budget of {who}", who=translated(budget.waited_for)))

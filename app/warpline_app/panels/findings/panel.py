@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSplitter,
 from warpline.analysis.findings.finding import Budget, BudgetPart, Diagnosis, Finding
 from warpline.analysis.findings.wording import headline, verdict
 from warpline.analysis.framework.report import NotRecorded
-from warpline.i18n import tr, translated
+from warpline.i18n import sentences, tr, translated
 from warpline.model.errors import UsageError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.times import format_duration
@@ -216,7 +216,7 @@ class FindingsPanel(ComputedPanel):
         reasons = self.document.dismissals.reasons
         shown = tuple(finding for finding in found.findings if finding_key(finding) not in reasons)
         dismissed = tuple(finding for finding in found.findings if finding_key(finding) in reasons)
-        summary = " ".join(filter(None, (headline(found), verdict(replace(found, findings=shown)))))
+        summary = sentences((headline(found), verdict(replace(found, findings=shown))))
         self.cards.show_findings(shown, budget.stop_ns - budget.start_ns, self.theme, summary)
         can_undo = self.document.dismissals.can_undo
         self.cards.dismissed.show_dismissed(dismissed, reasons, can_undo=can_undo)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection
-from warpline.i18n import translated
+from warpline.i18n import sentences, translated
 from warpline_app.state.name_filter import passing_names
 
 if TYPE_CHECKING:
@@ -80,4 +80,4 @@ def track_title(capture: Capture, index: int) -> str:
 def not_recorded_text(missing: NotRecorded) -> str:
     """Sentences that say why a panel is empty and what to record."""
     parts = [translated(text) for text in (missing.reason, missing.remedy) if text]
-    return " ".join(text[:1].upper() + text[1:] + ("." if text[-1].isascii() else "。") for text in parts)
+    return sentences(text[:1].upper() + text[1:] + ("." if text[-1].isascii() else "。") for text in parts)

@@ -38,6 +38,8 @@ MARK_REACH = 6
 TEXT_PX = 220
 LEAST_TEXT_PX = 24
 """The widest text of a note."""
+_BEFORE_PX = -5.0
+"""Where the flag of a range that began before the view is out of sight, and its text at the edge."""
 HINT_PX = 10
 ORIGIN_PX = 6
 EDGE_PX = 90
@@ -163,13 +165,20 @@ class Ruler(QWidget):
 
     def _notes_seen(self) -> list[tuple[float, Note, float]]:
         """Notes that may be in view, with their positions and the room for their texts before the next note."""
-        placed = [(self.scene.scale.to_px(time_ns), note) for time_ns, note in self.scene.state.timed_notes]
+        placed = [(self._note_x(time_ns, note), note) for time_ns, note in self.scene.state.timed_notes]
         ends = [*(x for x, _ in placed), float("inf")][1:]
         return [
             (x, note, min(TEXT_PX, end - x - 18))
             for (x, note), end in zip(placed, ends, strict=True)
             if -TEXT_PX < x < self.width() + 10
         ]
+
+    def _note_x(self, time_ns: int, note: Note) -> float:
+        """Where a note begins; the left edge if its range began before the view and reaches into it."""
+        scale = self.scene.scale
+        x = scale.to_px(time_ns)
+        is_in_view = note.stop_ns is not None and not note.row and scale.to_px(note.stop_ns) > 0
+        return max(x, _BEFORE_PX) if is_in_view else x
 
     def _text_box(self, x: float, text: str, metrics: QFontMetrics) -> QRectF | None:
         """The box of a note's text; as high as tick texts, which make room for it."""

@@ -24,7 +24,7 @@ from warpline.analysis.compare.comparison_text import (
 )
 from warpline.analysis.compare.tables import TableComparison
 from warpline.analysis.compare.waterfall import TimePart
-from warpline.i18n import tr, tr_n, translated
+from warpline.i18n import sentences, tr, tr_n, translated
 from warpline.model.times import format_duration
 
 _ROWS = 50
@@ -64,9 +64,7 @@ def comparison_page(comparison: Comparison, title: str = "") -> str:
     result = f"B − A: {signed_duration(comparison.difference_ns)} · {signed_percent(a.total_ns, b.total_ns)}".strip(
         " ·"
     )
-    summary = " ".join(
-        filter(None, [prediction_text(comparison), verdict(comparison), alignment_text(comparison)])
-    )
+    summary = sentences((prediction_text(comparison), verdict(comparison), alignment_text(comparison)))
     parts = [
         f"<h1>{heading}</h1><p class='sides'>{sides}</p>",
         f"<p><b>{html.escape(result)}</b> {html.escape(summary)}</p>",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
@@ -46,8 +47,9 @@ def _mark(nav: Navigator) -> None:
         moment = nav.document.capture.event_span(state.selection)[0]
     else:
         moment = sum(state.view) // 2
-    number = sum(note.is_mark for note in state.notes) + 1
-    state.add_mark(moment, tr("Mark {n}", "timeline", n=number))
+    taken = {note.text for note in state.notes}
+    titles = (tr("Mark {n}", "timeline", n=number) for number in count(1))
+    state.add_mark(moment, next(title for title in titles if title not in taken))
 
 
 def _near_note(direction: int) -> Action:

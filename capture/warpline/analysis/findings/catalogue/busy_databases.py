@@ -54,7 +54,7 @@ def find_busy_databases(case: Case) -> Iterator[Finding]:
     pieces = unclaimed(case, asleep[case.pieces.leaf])
     writes = used.take(named(case, used, _WRITES))
     for group in groups(case, pieces, case.group_of_segment[case.pieces.leaf[pieces]]):
-        leaves = np.unique(case.pieces.leaf[group.pieces])
+        leaves = np.unique(case.pieces.leaf[group.pieces]).astype(np.int64)
         count = count_calls(case, leaves)
         if count < _FEWEST:
             continue

@@ -191,7 +191,7 @@ def find_gil(case: Case) -> Iterator[Finding]:
     pieces = pieces_of(case, "gil")
     for group in groups(case, pieces, np.zeros(len(pieces), np.int64)):
         where = where_of(case, group.pieces)
-        removed = (case.segments.cause == Cause.GIL) | _ends_of_helpers(case)
+        removed = (case.segments.cause == Cause.GIL) | ends_of_helpers(case)
         gain = case.bounded_by_cores(min(case.gain_ns(removed), group.time_ns))
         title = english("Waiting for the GIL")
         text = english(
@@ -207,7 +207,7 @@ def find_gil(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _ends_of_helpers(case: Case) -> npt.NDArray[np.bool_]:
+def ends_of_helpers(case: Case) -> npt.NDArray[np.bool_]:
     """Which segments are short waits of the target for the end of a thread that held the GIL.
 
     Such a thread worked beside the target until it was told to stop, so it would also end sooner.
@@ -215,7 +215,8 @@ def _ends_of_helpers(case: Case) -> npt.NDArray[np.bool_]:
     segments = case.segments
     holders = np.unique(segments.by[(segments.cause == Cause.GIL) & (segments.actor == case.actor)])
     ends = (segments.cause == Cause.JOIN) & (segments.actor == case.actor) & np.isin(segments.by, holders)
-    return ends & (segments.by >= 0) & (segments.length < _SHORT * case.whole_ns)
+    short: npt.NDArray[np.bool_] = ends & (segments.by >= 0) & (segments.length < _SHORT * case.whole_ns)
+    return short
 
 
 def find_children(case: Case) -> Iterator[Finding]:

@@ -1,0 +1,114 @@
+"""Waits whose cause lies elsewhere: servers that answer late, locked databases, helpers that hold the GIL, files."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.analysis.findings.scenes import MS, PYTHON, Acts, Does, scene
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.catalogue.waits import ends_of_helpers
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.diagnose import diagnose, open_case
+from warpline.analysis.findings.finding import Finding
+from warpline.analysis.framework.selection import View
+from warpline.model.waits import WaitKind
+
+ASKS = ("ask (/src/client.py:9)",)
+SERVES = (f"BaseRequestHandler.__init__ ({PYTHON}/socketserver.py:755)",)
+
+
+def findings_of(path: Path, threads: list[Acts], start_utc_ns: int = 0) -> dict[str, Finding]:
+    meta = {"start_utc_ns": start_utc_ns} if start_utc_ns else {}
+    with scene(path, threads, meta=meta) as capture:
+        return {finding.id: finding for finding in diagnose(View(capture)).findings}
+
+
+@pytest.mark.parametrize(
+    ("process", "server", "client", "is_answer"),
+    [
+        (1, (), ASKS, True),
+        (0, SERVES, ASKS, True),
+        (0, (), ASKS, False),
+        (1, (), (f"Connection._recv ({PYTHON}/multiprocessing/connection.py:378)", *ASKS), False),
+    ],
+    ids=["another process", "a server library", "a thread of the program", "a worker behind a pipe"],
+)
+def test_the_sleep_of_a_server_that_answers_is_a_note(
+    tmp_path: Path, process: int, server: tuple[str, ...], client: tuple[str, ...], is_answer: bool
+) -> None:
+    ask = Does(20 * MS, WaitKind.NETWORK, 1, client)
+    sleep = Does(20 * MS, WaitKind.SLEEP, frames=("handle (/src/server.py:5)", *server))
+    threads = [Acts((ask, Does(MS)) * 10), Acts((sleep, Does(MS)) * 10, process=process)]
+    found = findings_of(tmp_path / "run.h5", threads)["waits_for_sleep"]
+    assert (found.severity == "note") is is_answer
+    assert ("how long a server takes" in found.text) is is_answer
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_sleeps_until_multiples_of_a_period_keep_a_pace(tmp_path: Path, is_absolute: bool) -> None:
+    # Both wake up late by some random time; only the first catches up in the next period.
+    late = np.random.default_rng(4).integers(0, 2 * MS, 60).tolist()
+    does, ahead = [], 0
+    for delay in late:
+        length = 20 * MS - ahead + delay if is_absolute else 20 * MS + delay
+        does += [Does(length, WaitKind.SLEEP, frames=("meter (<string>:9)",)), Does(MS)]
+        ahead = delay
+    found = findings_of(tmp_path / "run.h5", [Acts(tuple(does))])["waits_for_sleep"]
+    assert (found.severity == "note") is is_absolute
+
+
+@pytest.mark.parametrize(("joins_ms", "is_told"), [(3, True), (200, False)])
+def test_a_helper_that_works_until_it_is_told_would_end_sooner_without_the_gil(
+    tmp_path: Path, joins_ms: int, is_told: bool
+) -> None:
+    work = ("refresh (/src/app.py:4)",)
+    loop = (Does(5 * MS, WaitKind.GIL, 1, ASKS), Does(MS, frames=ASKS))
+    join = Does(joins_ms * MS, WaitKind.JOIN, 1, ("main (/src/app.py:20)",))
+    threads = [Acts((*loop * 40, join, Does(MS))), Acts((Does((240 + joins_ms) * MS, frames=work),))]
+    with scene(tmp_path / "run.h5", threads) as capture:
+        case = open_case(View(capture))
+        assert isinstance(case, Case)
+        ends, gil = ends_of_helpers(case), case.segments.cause == Cause.GIL
+        assert ends.any() == is_told
+        assert (case.gain_ns(gil | ends) > 190 * MS) == is_told
+
+
+@pytest.mark.parametrize("sleeps_itself", [True, False])
+def test_a_sleep_inside_sqlite_waits_for_a_locked_database(tmp_path: Path, sleeps_itself: bool) -> None:
+    program = tmp_path / "shop.py"
+    call = "time.sleep(0.02)" if sleeps_itself else "db.execute('BEGIN IMMEDIATE')"
+    program.write_text(f"def refresh(db):\n    {call}\n")
+    busy = (f"refresh ({program}:2)",)
+    writes = Does(
+        MS, WaitKind.FILE, None, ("store (/src/shop.py:8)",), 0, False, 64, "pwrite", "/data/shop.db-wal"
+    )
+    asks = Does(20 * MS, WaitKind.NETWORK, None, ASKS)
+    threads = [
+        Acts((Does(20 * MS, WaitKind.SLEEP, frames=busy, function="nanosleep"), Does(MS)) * 10),
+        Acts((asks, writes) * 10),
+    ]
+    found = findings_of(tmp_path / "run.h5", threads, time.time_ns() + 10**9)
+    assert ("waits_for_lock" in found) is not sleeps_itself
+    if not sleeps_itself:
+        lock = found["waits_for_lock"]
+        assert (lock.severity, lock.where.file, lock.where.line) == ("critical", str(program), 2)
+        assert "SQLite sleeps 10 times" in lock.text
+        assert "the thread that writes next is at ask (/src/client.py:9)" in lock.text
+
+
+@pytest.mark.parametrize(("path", "is_said"), [("/data/x.npy", True), ("/dev/null", False)])
+def test_a_file_that_a_library_opens_and_reads_each_time_is_named(
+    tmp_path: Path, path: str, is_said: bool
+) -> None:
+    loads = (f"load ({PYTHON}/site-packages/numpy/lib/_npyio_impl.py:484)", "batch (/src/train.py:41)")
+    opens = Does(MS, WaitKind.FILE, None, loads, 0, False, 3, "open", path)
+    reads = Does(MS, WaitKind.FILE, None, (), 0, False, 4096, "read", path)
+    threads = [Acts((opens, reads, Does(20 * MS, frames=loads)) * 12)]
+    found = findings_of(tmp_path / "run.h5", threads)["hot_spot"]
+    assert ("opening and reading the same file again" in found.text) is is_said
+    assert found.where.line == 41
+    assert (f"{path} is opened 12 times" in found.text) is is_said

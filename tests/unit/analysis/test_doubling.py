@@ -12,6 +12,7 @@ from tests.doubling import python_steps, run, write_trace
 from warpline.analysis.findings.host_segments import host_segments
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.framework.fitting import shorten_apart
+from warpline.analysis.framework.nested_events import nested_events
 from warpline.analysis.framework.selection import View
 from warpline.analysis.ranges.nested_ranges import stack_of
 from warpline.i18n.width import fits, text_width
@@ -35,6 +36,21 @@ def test_findings_look_once_at_each_thread(tmp_path: Path, shape: str) -> None:
         return lambda: host_segments(Threads(View(capture)))
 
     assert_linear(segments, 50)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_nested_events_are_read_at_once_not_lane_by_lane(tmp_path: Path, is_whole: bool) -> None:
+    def steps(count: int) -> int:
+        path = tmp_path / f"{count}.h5"
+        run("import", "-o", str(path), str(write_trace("same", count, tmp_path / "trace.json")))
+        capture = open_capture(path)
+        assert len(capture.lanes) == count
+        view = View(capture) if is_whole else View(capture).restrict(*capture.span)
+        tracks = [track.index for track in capture.tracks]
+        return python_steps(lambda: nested_events(view, tracks))
+
+    steps(100)
+    assert steps(1_000) <= 1.5 * steps(100)
 
 
 def test_of_a_long_text_only_what_is_shown_is_measured() -> None:

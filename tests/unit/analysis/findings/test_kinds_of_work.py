@@ -6,13 +6,14 @@ import os
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from warpline.analysis.findings.work.handing_out import line_of_pool, line_that_hands_out
 from warpline.analysis.findings.work.hot_lines import callee_name, hot_line
 from warpline.analysis.findings.work.kinds import KINDS, kind_of
+from warpline.analysis.findings.work.running_work import source_files
 from warpline.analysis.findings.work.shapes import nests_repeats
 from warpline.analysis.findings.work.source_lines import SourceFile, SourceFiles
 
@@ -213,3 +214,13 @@ def test_a_file_that_nests_deeper_than_python_recurses_is_searched(tmp_path: Pat
     line = files.line(str(path), 2406)
     assert line is not None
     assert len(line.nodes) > 1200
+
+
+def test_source_of_another_machine_is_not_taken_from_here(tmp_path: Path) -> None:
+    file = tmp_path / "run.py"
+    file.write_text("def f():\n    return 1\n")
+    meta: dict[str, object] = {"start_utc_ns": 1 << 62}
+    case = cast("Any", SimpleNamespace(view=SimpleNamespace(capture=SimpleNamespace(meta=meta))))
+    assert source_files(case).line(str(file), 2, "f") is not None
+    meta["host"] = {"name": "the-box", "reached_as": "box"}
+    assert source_files(case).line(str(file), 2, "f") is None

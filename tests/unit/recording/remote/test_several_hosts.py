@@ -15,6 +15,7 @@ from tests.unit.recording.remote.conftest import warpline
 from tests.waiting import wait_until
 
 from warpline.cli.several_hosts import output_of
+from warpline.library.jobs import open_job
 
 
 def test_every_host_has_a_capture_whose_name_tells_its_rank() -> None:
@@ -48,6 +49,9 @@ def test_two_hosts_record_at_once(tmp_path: Path) -> None:
     # Both hosts are this machine, whose clock is ahead of itself by nothing.
     assert all(abs(clock["offset_ns"]) <= clock["bound_ns"] for clock in clocks)
     assert b"clocks compared by pings, to within" in done.stderr
+    job_clocks = open_job(names, workers=1).clocks
+    first, second = (States(name).meta["start_monotonic_ns"] for name in names)
+    assert abs(job_clocks[1].offset_ns - (first - second)) <= job_clocks[1].residual_ns
     assert f"warpline job {names[0]} {names[1]}" in done.stderr.decode()
 
 

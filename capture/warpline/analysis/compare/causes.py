@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.compare.host_work import HOST_PHASES, HostWork, LabelTexts
+from warpline.analysis.compare.names import stable_name
 from warpline.analysis.compare.stretches import (
     Stretches,
     first_come,
@@ -113,9 +114,16 @@ class TimeUse:
         """The merged intervals of a cause (or of its contributor ``name``) in disjoint sorted windows."""
         stretches = self.causes.get(cause, no_stretches())
         if name is not None:
-            codes = {text: code for code, text in enumerate(self.labels.texts)}
-            stretches = stretches.of_label(codes.get(name, -1))
+            stretches = stretches.of_labels(self._labels_of(name))
         return intersect_intervals(*stretches.intervals, starts, stops)[:2]
+
+    def _labels_of(self, name: str) -> list[int]:
+        """The codes of a name; of what rules matched, those of all names behind it."""
+        texts = self.labels.texts
+        if name in texts:
+            return [texts.index(name)]
+        stable = stable_name(name)
+        return [code for code, text in enumerate(texts) if stable_name(text) == stable]
 
     def contributors(self, cause: str, starts: Int64Array, stops: Int64Array) -> dict[str, int]:
         """The time of each named contributor to a cause in disjoint sorted windows, ns."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from warpline.analysis.compare.comparison import Comparison, Side
 from warpline.analysis.compare.gate import Judgement
+from warpline.analysis.compare.names import lines_of
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
@@ -100,7 +101,7 @@ def _part(part: TimePart) -> dict[str, Any]:
 
 
 def _contributor(item: Contributor) -> dict[str, Any]:
-    return {
+    result: dict[str, Any] = {
         "name": item.name,
         "a_ns": item.a_ns,
         "b_ns": item.b_ns,
@@ -109,6 +110,9 @@ def _contributor(item: Contributor) -> dict[str, Any]:
         "is_gone": item.is_gone,
         "matched_by": list(item.rules),
     }
+    if "line" in item.rules:
+        result |= {"lines_a": lines_of(item.names_a), "lines_b": lines_of(item.names_b)}
+    return result
 
 
 def _table(table: TableComparison) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from warpline.analysis.compare.alignment import Align
 from warpline.analysis.compare.comparison import Comparison, Side
 from warpline.analysis.compare.gate import Judgement
 from warpline.analysis.compare.metadata import GROUPS, FactChange
+from warpline.analysis.compare.names import lines_of
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
@@ -81,9 +82,15 @@ def row_state(row: RowChange | Contributor) -> str:
     return tr("new") if is_new else tr("gone") if is_gone else ""
 
 
+def moved_text(item: RowChange | Contributor) -> str:
+    """From which lines to which a function moved; empty when it did not."""
+    a, b = (", ".join(map(str, lines_of(names))) for names in (item.names_a, item.names_b))
+    return tr("line {a} → {b}", a=a, b=b) if a != b and a and b else ""
+
+
 def marked(name: str, item: RowChange | Contributor | TimePart) -> str:
-    """A name, marked as new, gone or noise."""
-    state = "" if isinstance(item, TimePart) else row_state(item)
+    """A name, marked as new, gone, moved or noise."""
+    state = "" if isinstance(item, TimePart) else row_state(item) or moved_text(item)
     if not state and not isinstance(item, Contributor) and item.is_noise:
         state = tr("noise")
     return f"{name} ({state})" if state else name

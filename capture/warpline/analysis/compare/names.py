@@ -45,7 +45,14 @@ def _without_template_arguments(text: str) -> str:
     return "".join(parts) + text[start:]
 
 
+_LINE = re.compile(r"(?<=[^\s():]):(\d+)\)$")
+"""The line in ``load (dataset.py:41)``, as functions are called."""
+
 RULES: tuple[NameRule, ...] = (
+    NameRule("line", english("line numbers"), lambda text: _LINE.sub(")", text)),
+    NameRule(
+        "folder", english("folders of source files"), _pattern(r" \([^()]*/([^/()]+\.\w+)\)$", r" (…/\1)")
+    ),
     NameRule("number", english("thread and process ids"), _pattern(r" \(\d+\)$", "")),
     NameRule("address", english("addresses"), _pattern(r"0x[0-9a-fA-F]{5,}", "0x…")),
     NameRule("template", english("template arguments"), _without_template_arguments),
@@ -103,13 +110,18 @@ class MatchedName:
 
 
 def match_names(a: Iterable[Key], b: Iterable[Key], *, is_exact: bool = False) -> list[MatchedName]:
-    """Every key of both sides once: equal keys first, then those equal by `RULES` (unless ``is_exact``).
+    """Every key of both sides once: moved functions, equal keys, then those equal by `RULES` (not if ``is_exact``).
 
     All names that the rules make equal share one line, so a kernel that became two is one line. Swapping the sides
     swaps ``a`` and ``b`` and changes nothing else.
     """
     in_a, in_b = dict.fromkeys(a), dict.fromkeys(b)
-    matches = [MatchedName(key, (key,), (key,)) for key in in_a if key in in_b]
+    moved = [] if is_exact else _moved(in_a, in_b)
+    for match in moved:
+        for own, keys in ((in_a, match.a), (in_b, match.b)):
+            for key in keys:
+                del own[key]
+    matches = moved + [MatchedName(key, (key,), (key,)) for key in in_a if key in in_b]
     only_a = [key for key in in_a if key not in in_b]
     only_b = [key for key in in_b if key not in in_a]
     if is_exact:
@@ -127,6 +139,34 @@ def match_names(a: Iterable[Key], b: Iterable[Key], *, is_exact: bool = False) -
         else:
             matches += [MatchedName(k, (k,), ()) for k in keys_a] + [MatchedName(k, (), (k,)) for k in keys_b]
     return matches
+
+
+def _moved(a: Iterable[Key], b: Iterable[Key]) -> list[MatchedName]:
+    """The functions of which each side has lines that the other lacks, each with all its lines.
+
+    All, because a line that both sides have may be another statement on the other side.
+    """
+    lines_a, lines_b = _by_function(a), _by_function(b)
+    return [
+        MatchedName(function, tuple(sorted(keys)), tuple(sorted(lines_b[function])), ("line",))
+        for function, keys in lines_a.items()
+        if function in lines_b and keys - lines_b[function] and lines_b[function] - keys
+    ]
+
+
+def _by_function(keys: Iterable[Key]) -> dict[Key, set[Key]]:
+    """Keys with a line, by what they are without it."""
+    functions: dict[Key, set[Key]] = {}
+    for key in keys:
+        function = tuple(_LINE.sub(")", text) for text in key)
+        if function != key:
+            functions.setdefault(function, set()).add(key)
+    return functions
+
+
+def lines_of(keys: Iterable[Key]) -> list[int]:
+    """The distinct lines in names of functions, ascending."""
+    return sorted({int(found[1]) for key in keys for text in key if (found := _LINE.search(text))})
 
 
 def _by_form(keys: Sequence[Key]) -> Mapping[Key, list[Key]]:

@@ -36,9 +36,9 @@ class Stretches:
         """The total length, ns."""
         return int((self.stop - self.start).sum())
 
-    def of_label(self, label: int) -> Stretches:
-        """The stretches with one label."""
-        mine = self.label == label
+    def of_labels(self, labels: Sequence[int]) -> Stretches:
+        """The stretches with one of these labels."""
+        mine = np.isin(self.label, labels)
         return Stretches(self.start[mine], self.stop[mine], self.label[mine])
 
     def within(self, merged: Intervals) -> Stretches:

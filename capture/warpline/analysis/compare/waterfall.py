@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.compare.alignment import Windows
 from warpline.analysis.compare.causes import TimeUse, cause_title
-from warpline.analysis.compare.names import match_names
+from warpline.analysis.compare.names import Key, match_names
 from warpline.analysis.compare.variation import Variation, variation
 
 Int64Array = npt.NDArray[np.int64]
@@ -20,6 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 class Contributor:
     """A name with its time in A and B, ns, and the ``rules`` that matched it between the sides.
 
+    ``names_a`` and ``names_b`` are the names behind it where rules matched them.
     ``is_new``: only B has it; ``is_gone``: only A has it. Time without a name has an empty one.
     """
 
@@ -29,6 +30,8 @@ class Contributor:
     rules: tuple[str, ...] = ()
     is_new: bool = False
     is_gone: bool = False
+    names_a: tuple[Key, ...] = ()
+    names_b: tuple[Key, ...] = ()
 
     @property
     def difference_ns(self) -> int:
@@ -109,6 +112,8 @@ def contributors(
             rules=match.rules,
             is_new=not match.a,
             is_gone=not match.b,
+            names_a=match.a if match.rules else (),
+            names_b=match.b if match.rules else (),
         )
         for match in match_names([(name,) for name in a], [(name,) for name in b], is_exact=is_exact)
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.analysis.compare.names import match_names, rules_between, stable_name
+from warpline.analysis.compare.names import lines_of, match_names, rules_between, stable_name
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,8 @@ from warpline.analysis.compare.names import match_names, rules_between, stable_n
         ("main (485)", "main (12)", ("number",)),
         ("sum_all.constprop.0", "sum_all.isra.1", ("compiler",)),
         ("ProfilerStep#5", "ProfilerStep#17", ("step",)),
+        ("load (data.py:41)", "load (data.py:43)", ("line",)),
+        ("load (/base/data.py:41)", "load (/head/data.py:41)", ("folder",)),
     ],
 )  # fmt: skip
 def test_what_another_build_calls_otherwise(before: str, after: str, rules: tuple[str, ...]) -> None:
@@ -45,6 +47,8 @@ def test_what_another_build_calls_otherwise(before: str, after: str, rules: tupl
         ("operator<", "operator>"),
         ("a < b", "a < c"),
         ("sgemm_fp32", "sgemm_fp16"),
+        ("load (data.py:41)", "save (data.py:41)"),
+        ("load (data.py:41)", "load (other.py:41)"),
     ],
 )
 def test_what_stays_another_name(one: str, other: str) -> None:
@@ -61,9 +65,9 @@ def test_what_is_there_on_both_sides_is_never_taken_for_another() -> None:
 
 
 NAMES = st.lists(
-    st.sampled_from(["f<1>", "f<2>", "g_1", "g_2", "h", "t 0x12345", "t 0x54321", "k_1x2"]).map(
-        lambda n: (n,)
-    )
+    st.sampled_from(
+        ["f<1>", "f<2>", "g_1", "h", "t 0x12345", "t 0x54321", "k_1x2", *(f"m (x.py:{n})" for n in range(4))]
+    ).map(lambda n: (n,))
 )
 
 
@@ -76,3 +80,15 @@ def test_every_name_has_one_line_and_swapped_sides_swap(
     assert sorted(key for match in there for key in match.b) == sorted(set(b))
     back = {match.key: (match.b, match.a) for match in match_names(b, a, is_exact=is_exact)}
     assert back == {match.key: (match.a, match.b) for match in there}
+
+
+def test_a_function_with_lines_of_its_own_on_each_side_has_moved_with_all_its_lines() -> None:
+    before = ["write (orders.py:10)", "write (orders.py:12)", "read (orders.py:20)", "read (orders.py:21)"]
+    after = ["write (orders.py:12)", "write (orders.py:14)", "read (orders.py:20)"]
+    matches = match_names([(name,) for name in before], [(name,) for name in after])
+    assert [(match.key, lines_of(match.a), lines_of(match.b), match.rules) for match in matches] == [
+        (("write (orders.py)",), [10, 12], [12, 14], ("line",)),
+        # A line less is a line that is gone; what the others do is known.
+        (("read (orders.py:20)",), [20], [20], ()),
+        (("read (orders.py:21)",), [21], [], ()),
+    ]

@@ -23,9 +23,10 @@ MODULES = {
     "distributed": "dask",
     "cryptography": "dask",
     "duckdb": "sql",
+    "mcp": "mcp",
 }
 """Top-level modules of optional packages, and the extra that installs them."""
-_KNOWN_BY = {"gui": "PySide6", "parquet": "pyarrow", "dask": "distributed", "sql": "duckdb"}
+_KNOWN_BY = {"gui": "PySide6", "parquet": "pyarrow", "dask": "distributed", "sql": "duckdb", "mcp": "mcp"}
 """A module of each extra by which it is known to be installed."""
 
 

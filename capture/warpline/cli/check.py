@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Diagnosis, Where
     from warpline.storage import Capture
 
+SCHEMA = "check/1"
+"""Of ``--json``, described in docs/schemas; the number rises when a key changes its meaning or goes."""
 FAILED = 3
 """Exit status when a finding is at least as severe as ``--fail-on``."""
 
@@ -139,13 +141,20 @@ def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
 
 def _json(diagnosis: Diagnosis, origin: int) -> dict[str, Any]:
     if diagnosis.budget is None:
-        return {"budget": None, "findings": [], "reason": diagnosis.reason, "remedy": diagnosis.remedy}
+        return {
+            "schema": SCHEMA,
+            "budget": None,
+            "findings": [],
+            "reason": diagnosis.reason,
+            "remedy": diagnosis.remedy,
+        }
     from warpline.analysis.findings.refutations import refutation
     from warpline.analysis.findings.wording import headline
 
     budget = diagnosis.budget
     whole = max(budget.stop_ns - budget.start_ns, 1)
     return {
+        "schema": SCHEMA,
         "headline": headline(diagnosis),
         "said": list(diagnosis.notices),
         "range_ns": [budget.start_ns - origin, budget.stop_ns - origin],

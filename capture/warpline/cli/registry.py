@@ -45,6 +45,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
     _own("check", english("find out what the hardware waited for, and why")),
     _own("compare", english("show what differs between two captures")),
     _own("job", english("analyse the ranks of a training job together")),
+    _own("mcp", english("let an assistant ask about captures (Model Context Protocol)")),
     CommandEntry("render", english("render the timeline as a picture, without a display")),
     _own("doctor", english("show what this machine can record, and how to enable the rest")),
     _own("demo", english("record the bundled example")),

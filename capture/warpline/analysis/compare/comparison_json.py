@@ -12,11 +12,15 @@ from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 
+SCHEMA = "compare/1"
+"""Described in docs/schemas; the number rises when a key changes its meaning or goes."""
+
 
 def comparison_json(comparison: Comparison, judged: Sequence[Judgement] = ()) -> dict[str, Any]:
     """The whole comparison. Differences of ``parts`` add up to that of ``total``, contributors to their part."""
     a_ns, b_ns = comparison.a.total_ns, comparison.b.total_ns
     return {
+        "schema": SCHEMA,
         "a": _side(comparison.a),
         "b": _side(comparison.b),
         "aligned_by": comparison.aligned_by.value,

@@ -1,0 +1,70 @@
+"""Tools for questions in SQL."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from warpline.agents.session import ToolCall
+from warpline.agents.texts import NAME_WIDTH, joined, number, table
+from warpline.agents.tool import CAPTURE, Tool, ToolArgument
+from warpline.analysis.framework.fitting import fit_names
+from warpline.model.errors import UsageError
+
+_SECONDS = 20
+
+
+def _schema(call: ToolCall, given: dict[str, Any]) -> str:
+    session = call.queries(given["capture"])
+    tables = session.schema()
+    if given["table"] is None:
+        lines = ["times are ns since the start of the capture; name a table for its columns"]
+        return joined([*lines, *(f"{found.name}\t{found.about}" for found in tables)])
+    found = next((found for found in tables if found.name == given["table"]), None)
+    if found is None:
+        raise UsageError(
+            f"no table {given['table'][:80]!r}; there are: {', '.join(one.name for one in tables)}"
+        )
+    return joined([f"{found.name}: {found.about}", *(f"{c.name} {c.type}\t{c.about}" for c in found.columns)])
+
+
+def _query(call: ToolCall, given: dict[str, Any]) -> str:
+    session = call.queries(given["capture"])
+    result = session.run(given["sql"], limit=given["rows"], seconds=_SECONDS)
+    columns = []
+    for column in result.columns:
+        cells = [_cell(value) for value in column.python_values()]
+        columns.append([column.name, *fit_names(cells, NAME_WIDTH)])
+    lines = table(columns)
+    if result.has_more:
+        lines.append(f"first {len(result)} rows; there are more: rows=…, or add up in SQL")
+    return joined(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return number(value) if math.isfinite(value) else str(value)
+    return str(value).replace("\t", " ").replace("\n", " ")
+
+
+TOOLS = (
+    Tool(
+        name="schema",
+        description="Tables for query; with table its columns.",
+        run=_schema,
+        arguments={"capture": CAPTURE, "table": ToolArgument("string")},
+    ),
+    Tool(
+        name="query",
+        description="One SELECT (DuckDB) over the tables of schema: SELECT name, sum(dur) FROM kernel GROUP BY 1.",
+        run=_query,
+        arguments={
+            "capture": CAPTURE,
+            "sql": ToolArgument("string"),
+            "rows": ToolArgument("integer", default=20, least=1, most=500),
+        },
+        required=("sql",),
+    ),
+)

@@ -34,6 +34,8 @@ _PASSED_ON = (
     "SYSTEMROOT",
     "USERPROFILE",
 )
+_START_S = 5.0
+"""Longer than a process needs to start on a busy machine."""
 _BROKEN = (-signal.SIGSEGV, -getattr(signal, "SIGBUS", signal.SIGSEGV))
 """How the process ends when a query outgrows its stack."""
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "WARPLINE_", "APPDATA", "LOCALAPPDATA")
@@ -169,11 +171,22 @@ class QuerySession:
         """
         with self._lock:
             self._is_cancelled = False
-            self.start()
-            self._await_ready()
             most = self._limits.seconds if seconds is None else seconds
             request = {"sql": sql, "parameters": parameters, "limit": limit, "seconds": most}
+            was_used = self._is_ready
+            self.start()
+            self._await_ready()
+            stop = time.monotonic() + most
             answer = self._ask(request, most)
+            if answer.get("kind") == "memory":
+                # What earlier queries left in the process counts as well: the next one gets a new process, and so does
+                # this one while there is time.
+                self.close()
+                if was_used and stop - time.monotonic() > _START_S and not self._is_cancelled:
+                    self.start()
+                    self._await_ready()
+                    left = stop - time.monotonic()
+                    answer = self._ask(request, left) if left > 0 else answer
         if "failed" in answer:
             raise _error_of(answer, self._limits)
         columns = tuple(ResultColumn.unpacked(column) for column in answer["columns"])

@@ -51,6 +51,7 @@ ORDER = {
     "export": english("Exporting"),
     "import": english("Opening traces of other profilers"),
     "import-nsys": english("Importing Nsight Systems"),
+    "query": english("Questions in SQL"),
     "keys": english("Keys, gestures and commands"),
     "python": english("From Python"),
     "installing": english("Installing"),

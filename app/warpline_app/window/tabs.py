@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QMenu, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QTabWidget, QToolButton, QWidget
 
 from warpline.i18n import tr
 from warpline_app.commands.runner import CommandRunner
@@ -187,8 +187,9 @@ class CaptureTabs(QTabWidget):
     def _replace(self, old: Item, new: Item) -> None:
         index, is_in_front = self.indexOf(self._pages[old]), self._workspace.front is old
         focus = QApplication.focusWidget()
-        # Leave the keyboard where somebody types, such as the palette.
-        has_keyboard = focus is None or focus is self._pages[old] or self._pages[old].isAncestorOf(focus)
+        # Leave the keyboard where somebody types, such as the palette; nobody types into the button that opened it.
+        is_free = focus is None or isinstance(focus, QAbstractButton)
+        has_keyboard = is_free or focus is self._pages[old] or self._pages[old].isAncestorOf(focus)
         self._live_page(new)
         self._take_out(old)
         self._insert(index, new)

@@ -22,7 +22,7 @@ RANGE = (nvtx_records.NVTX_RANGE, nvtx_records.nvtx_range)
 # Everything of the process that a program could see a difference in, printed. The order of descriptors and the working
 # directory, the handlers of signals, the umask, limits, what is in the environment but not ours.
 LOOK = """
-import ctypes, os, resource, signal, sys, threading
+import ctypes, os, resource, signal, sys, threading, time
 try:
     import nvtx
 except ImportError:
@@ -39,17 +39,15 @@ for i in range(1000):
             pass
     if cuda:
         cuda.simulatedLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(100))
-# A thread that takes over GPU records has a descriptor for the microseconds in which it maps the next part of its file.
-def settled(look, before=None):
-    while (now := look()) != before:
-        before = now
-    return now
-def next_descriptor():
-    new = os.open("/dev/null", os.O_RDONLY)
-    os.close(new)
-    return new
-print("next descriptor", settled(next_descriptor))
-print("descriptors", settled(lambda: sorted(os.listdir("/proc/self/fd"))))
+# A thread that takes over GPU records has a descriptor while it maps the next part of its file, longer on a busy machine.
+new, staying = set(), set(os.listdir("/proc/self/fd"))
+for _ in range(50):
+    opened = os.open("/dev/null", os.O_RDONLY)
+    new.add(opened)
+    os.close(opened)
+    staying.intersection_update(os.listdir("/proc/self/fd"))
+    time.sleep(0.01)
+print("next descriptor", min(new), "descriptors", sorted(staying))
 print("cwd", os.getcwd(), "umask", os.umask(0o22))
 print("python handlers", [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)])
 print("limits", [resource.getrlimit(r) for r in (resource.RLIMIT_NOFILE, resource.RLIMIT_CORE)])

@@ -39,7 +39,7 @@ for i in range(1000):
             pass
     if cuda:
         cuda.simulatedLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(100))
-# A thread that takes over GPU records has a descriptor while it maps the next part of its file, longer on a busy machine.
+# A thread that takes over GPU records has a descriptor while it maps the next part of its file.
 new, staying = set(), set(os.listdir("/proc/self/fd"))
 for _ in range(50):
     opened = os.open("/dev/null", os.O_RDONLY)

@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parent
 MODULES = {
     "PySide6": "gui",
     "shiboken6": "gui",
+    "pyqtgraph": "gui",
     "pyarrow": "parquet",
     "dask": "dask",
     "distributed": "dask",

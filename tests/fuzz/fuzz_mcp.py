@@ -38,7 +38,7 @@ _TEXTS = (
     "run.h5", "SELECT * FROM glob('*')", "PRAGMA database_list", "a" * 300, "(" * 500, "[a-", "auto", "start",
     "light",
 )  # fmt: skip
-_OTHERS = (
+_OTHERS: tuple[Any, ...] = (
     None,
     True,
     False,
@@ -85,8 +85,11 @@ def files_of(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in sorted(folder.rglob("*"))}
 
 
-def fuzz(capture: Path, calls: int, seed: int, *, without: frozenset[str] = frozenset()) -> Counter[str]:
-    """Make calls about a capture; returns how often each tool answered or refused. Raises AssertionError for defects.
+def fuzz(
+    capture: Path, calls: int, seed: int, *, without: frozenset[str] = frozenset()
+) -> tuple[Counter[str], float]:
+    """Make calls about a capture; returns how often each tool answered or refused, and the seconds of the slowest call.
+    Raises AssertionError for defects.
 
     ``without`` are tools that are left out, because each call of them starts a process.
     """
@@ -97,6 +100,7 @@ def fuzz(capture: Path, calls: int, seed: int, *, without: frozenset[str] = froz
     session = AgentSession((capture,), roots=roots, privacy=Privacy(roots.folders))
     tools = [tool for name, tool in tools_of(session).items() if name not in without]
     outcomes: Counter[str] = Counter()
+    slowest_s = 0.0
     try:
         for _ in range(calls):
             tool = random_.choice(tools)
@@ -110,7 +114,7 @@ def fuzz(capture: Path, calls: int, seed: int, *, without: frozenset[str] = froz
                 outcomes[f"{tool.name} refused"] += 1
                 if " failed on this capture" in result:
                     raise AssertionError(tool.name, repr(given)[:500]) from error
-            assert time.monotonic() - begun < SLOWEST_S, (tool.name, given)
+            slowest_s = max(slowest_s, time.monotonic() - begun)
             if not isinstance(result, ToolPicture):
                 assert len(result) <= MOST_CHARACTERS, (tool.name, given)
                 assert secret not in result, (tool.name, given)
@@ -119,7 +123,7 @@ def fuzz(capture: Path, calls: int, seed: int, *, without: frozenset[str] = froz
         session.close()
         del os.environ[SECRET]
     assert files_of(capture.parent) == before
-    return outcomes
+    return outcomes, slowest_s
 
 
 def main() -> int:
@@ -129,9 +133,11 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    for outcome, count in sorted(fuzz(args.capture, args.calls, args.seed).items()):
+    outcomes, slowest_s = fuzz(args.capture, args.calls, args.seed)
+    for outcome, count in sorted(outcomes.items()):
         print(f"{count:6} {outcome}")
-    return 0
+    print(f"slowest call: {slowest_s:.1f} s")
+    return int(slowest_s > SLOWEST_S)
 
 
 if __name__ == "__main__":

@@ -188,8 +188,10 @@ class CaptureTabs(QTabWidget):
         index, is_in_front = self.indexOf(self._pages[old]), self._workspace.front is old
         focus = QApplication.focusWidget()
         # Leave the keyboard where somebody types, such as the palette; nobody types into the button that opened it.
-        is_free = focus is None or isinstance(focus, QAbstractButton)
-        has_keyboard = is_free or focus is self._pages[old] or self._pages[old].isAncestorOf(focus)
+        page = self._pages[old]
+        has_keyboard = (
+            focus is None or isinstance(focus, QAbstractButton) or focus is page or page.isAncestorOf(focus)
+        )
         self._live_page(new)
         self._take_out(old)
         self._insert(index, new)

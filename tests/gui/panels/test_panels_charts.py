@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
@@ -17,7 +17,6 @@ from tests.gui.sample import MS
 from warpline.model import Flag
 from warpline.storage import CaptureBuilder
 from warpline_app.panels.charts.chart import Chart
-from warpline_app.panels.charts.marks import BarMarks, MomentMark
 from warpline_app.panels.counters.panel import CountersPanel
 from warpline_app.panels.flame.panel import FlamePanel
 from warpline_app.panels.histogram.panel import HistogramPanel
@@ -50,8 +49,9 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
     assert panel.about_bar(2).startswith("step 2 · ")
     panel.stack.setCurrentIndex(1)
     assert panel.scope == "4 steps · GPU work not included"
-    point = panel.chart.plane().point(2.0, 1.0 * MS).toPoint()
-    qtbot.mouseClick(panel.chart, Qt.MouseButton.LeftButton, pos=point)
+    box = panel.chart.getPlotItem().getViewBox()
+    point = panel.chart.mapFromScene(box.mapViewToScene(QPointF(2.0, 1.0 * MS)))
+    qtbot.mouseClick(panel.chart.viewport(), Qt.MouseButton.LeftButton, pos=point)
     qtbot.waitUntil(lambda: page.document.state.range_selection == (50 * MS, 70 * MS), timeout=20_000)
     panel.table.item_selected.emit(1)
     assert page.document.state.range_selection == (30 * MS, 50 * MS)
@@ -102,8 +102,10 @@ def test_outliers_are_marked_on_the_bars(
     panel = panel_of(qtbot, window, "steps", StepsPanel)
     assert panel.scope.startswith("7 steps · 1 outlier")
     assert "□</span>&nbsp;outlier" in panel.legend.text()
-    bars = [mark for mark in panel.chart.marks if isinstance(mark, BarMarks) and mark.is_outline]
-    assert [mark.x.tolist() for mark in bars if mark.color == panel.theme.hex("warning")] == [[3.0]]
+    (outline,) = [
+        item for key, item in panel.chart._drawn if key == ("bars", panel.theme.hex("warning"), True)
+    ]
+    assert outline.opts["x"].tolist() == [3.0]
     assert panel.about_bar(3).splitlines()[0] == "step 3 · 40.00 ms"
     assert panel.about_bar(3).splitlines()[-1].startswith("outlier: 3")
     assert "outlier" not in panel.about_bar(2)
@@ -118,8 +120,8 @@ def test_the_histogram_marks_the_selected_event(qtbot: QtBot, window: MainWindow
     assert panel.spread is not None
     assert panel.spread.count == 30 == int(panel.spread.counts.sum())
     assert panel.scope == "30 events in the whole capture"
-    markers = [mark for mark in panel.chart.marks if isinstance(mark, MomentMark)]
-    assert [round(marker.x) for marker in markers] == [int(capture.events.duration[kernels[3]])]
+    markers = [item for item in panel.chart.getPlotItem().items if type(item).__name__ == "InfiniteLine"]
+    assert [round(marker.value()) for marker in markers] == [int(capture.events.duration[kernels[3]])]
     page.document.state.select_range(10 * MS, 30 * MS)
     settle(qtbot, window)
     inside = capture.events.start[kernels] < 30 * MS
@@ -230,7 +232,7 @@ def test_memory_shows_the_whole_range_and_one_device(
     page = open_page(path)
     page.document.state.select_range(1_020 * MS, 1_080 * MS)
     panel = panel_of(qtbot, window, "memory", MemoryPanel)
-    low, high = panel.chart.x_axis.range
+    low, high = panel.chart.viewRange()[0]
     assert low == pytest.approx(20 * MS, abs=1 * MS)
     assert high == pytest.approx(80 * MS, abs=1 * MS)
     assert "at 50" in panel.facts.text()

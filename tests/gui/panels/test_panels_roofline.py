@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QPointF
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of
 from tests.unit.analysis.analysis_tools import Program
@@ -40,7 +40,9 @@ def _position(panel: RooflinePanel, place: int) -> QPoint:
     roofline = panel.roofline
     assert roofline is not None
     x, y = panel.points(roofline)
-    return panel.chart.plane().point(float(x[place]), float(y[place])).toPoint()
+    box = panel.chart.getPlotItem().getViewBox()
+    point: QPoint = panel.chart.mapFromScene(box.mapViewToScene(QPointF(float(x[place]), float(y[place]))))
+    return point
 
 
 def test_a_click_on_a_point_highlights_its_kernels(
@@ -55,7 +57,7 @@ def test_a_click_on_a_point_highlights_its_kernels(
         for place, number in enumerate(roofline.groups)
         if dict(roofline.work.groups[number].work.sizes)["M"] == 512
     )
-    qtbot.mouseClick(panel.chart, LEFT, pos=_position(panel, small))
+    qtbot.mouseClick(panel.chart.viewport(), LEFT, pos=_position(panel, small))
     qtbot.waitUntil(lambda: page.document.state.lit is not None, timeout=20_000)
     lit = page.document.state.lit
     assert lit is not None
@@ -66,7 +68,7 @@ def test_a_click_on_a_point_highlights_its_kernels(
     assert "aten::mm 512 × 512 × 512 · 0 % of its limit" in panel.about(small)
     assert "69 % of its limit" in panel.about(1 - small)
     # Beside all points, a click removes the highlight.
-    qtbot.mouseClick(panel.chart, LEFT, pos=panel.chart.rect().center() + QPoint(0, 90))
+    qtbot.mouseClick(panel.chart.viewport(), LEFT, pos=panel.chart.rect().center() + QPoint(0, 90))
     qtbot.waitUntil(lambda: page.document.state.lit is None, timeout=20_000)
 
 

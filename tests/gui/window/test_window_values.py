@@ -223,7 +223,7 @@ def test_the_window_needs_neither_timeline_nor_hdf5_nor_plots_to_appear() -> Non
     code = (
         "import sys, warpline_app.look.application, warpline_app.window.main_window;"
         "import warpline_app.verbs.catalogue as c; c.all_commands();"
-        "heavy = ('h5py', 'numpy', 'pandas', 'dask', 'warpline_app.timeline');"
+        "heavy = ('h5py', 'numpy', 'pyqtgraph', 'pandas', 'dask', 'warpline_app.timeline');"
         "print([name for name in heavy if name in sys.modules])"
     )
     result = subprocess.run(

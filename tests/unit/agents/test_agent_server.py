@@ -64,10 +64,10 @@ def test_an_answer_is_one_text_and_a_wrong_question_an_error(session: AgentSessi
 def test_pictures_reports_guide_and_prompts_are_served(
     session: AgentSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warpline.agents import server
+    from warpline.agents import catalogue
 
     drawn = Tool(name="render", description="", run=lambda _call, _given: ToolPicture(b"\x89PNG"))
-    monkeypatch.setattr(server.catalogue, "tools_of", lambda _session: {"render": drawn})
+    monkeypatch.setattr(catalogue, "tools_of", lambda _session: {"render": drawn})
 
     async def use(client: Any) -> None:
         picture = await client.call_tool("render", {})
@@ -85,14 +85,14 @@ def test_pictures_reports_guide_and_prompts_are_served(
 def test_a_call_that_takes_too_long_is_given_up(
     session: AgentSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warpline.agents import server
+    from warpline.agents import catalogue, server
 
     def wait(call: Any, _given: object) -> str:
         assert call.cancelled.wait(60)
         return "late"
 
     tools = {"wait": Tool(name="wait", description="", run=wait)}
-    monkeypatch.setattr(server.catalogue, "tools_of", lambda _session: tools)
+    monkeypatch.setattr(catalogue, "tools_of", lambda _session: tools)
     monkeypatch.setattr(server, "SECONDS", 0.05)
 
     async def use(client: Any) -> None:
@@ -121,12 +121,9 @@ def test_the_guide_names_only_tools_that_are_there(asked_path: Path) -> None:
     import re
 
     from warpline.agents import catalogue
+    from warpline.agents.tools import pictures, questions
 
-    known = {
-        tool.name
-        for module in (*catalogue._READING, catalogue.pictures, catalogue.questions)
-        for tool in module.TOOLS
-    }
+    known = {tool.name for module in (*catalogue._READING, pictures, questions) for tool in module.TOOLS}
     named = set(re.findall(r"`(\w+)`", guide())) - {"id", "name", "ts", "dur", "range", "not_recorded"}
     assert named <= known, named - known
     assert known - named == set()

@@ -298,7 +298,7 @@ def test_a_closed_pipe_is_silent() -> None:
     assert process.wait(timeout=30) == 141
 
 
-HEAVY = ("numpy", "h5py", "PySide6", "orjson")
+HEAVY = ("numpy", "h5py", "PySide6", "pyqtgraph", "orjson")
 
 
 @pytest.mark.parametrize("code", ["import warpline", "import warpline.cli as c; c.main(['--help'])"])

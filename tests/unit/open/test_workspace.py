@@ -39,7 +39,7 @@ workspace.close_all()
 for room in (warpline_app.open, warpline_app.remembered, warpline_app.state):
     for module in pkgutil.iter_modules(room.__path__):
         importlib.import_module(f"{room.__name__}.{module.name}")
-print([name for name in sys.modules if name in ("PySide6.QtWidgets", "PySide6.QtGui")])
+print([name for name in sys.modules if name in ("PySide6.QtWidgets", "PySide6.QtGui", "pyqtgraph")])
 """
 
 
@@ -63,7 +63,7 @@ def test_an_empty_window_starts_without_what_only_captures_need() -> None:
         "import sys, warpline_app.window.main_window\n"
         "from warpline_app.panels.frame.registry import all_panels\n"
         "all_panels()\n"
-        "print([name for name in sys.modules if name in ('numpy', 'h5py')"
+        "print([name for name in sys.modules if name in ('numpy', 'h5py', 'pyqtgraph')"
         " or name.startswith('warpline.analysis')])"
     )
     done = subprocess.run(

@@ -18,8 +18,8 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NO_NAME, Table, Targets  # Qt may be missing
 from warpline.cli import main
 from warpline.storage import CaptureBuilder, open_capture
+from warpline_app.panels.charts.chart import linear_ticks, log_ticks, whole_ticks
 from warpline_app.panels.charts.share_view import MOST_PARTS, largest, squarified
-from warpline_app.panels.charts.ticks import linear_ticks, log_ticks, whole_ticks
 from warpline_app.panels.facts.event_context import EventContext, KindContext
 from warpline_app.panels.frame.row_target import target_of
 from warpline_app.panels.memory.panel import thinned

@@ -14,7 +14,7 @@ pytest.importorskip("PySide6")
 
 from warpline.analysis.framework.column import Column, Role  # Qt may be missing
 from warpline_app.dialogs.align_ranks import parse_shift, shift_text
-from warpline_app.panels.charts.ticks import duration_ticks, linear_ticks
+from warpline_app.panels.charts.chart import duration_ticks, linear_ticks
 from warpline_app.panels.table.report_columns import text_of
 from warpline_app.timeline.model.curves import counter_text, share_text
 

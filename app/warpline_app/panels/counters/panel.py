@@ -20,8 +20,7 @@ from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
-from warpline_app.panels.charts.chart import Chart, time_axis
-from warpline_app.panels.charts.ticks import size_unit
+from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.room import SideBySide
 from warpline_app.timeline.model.core_load import counter_title, is_system_load
@@ -82,7 +81,7 @@ class CountersPanel(ComputedPanel):
         self.series.currentRowChanged.connect(self.mark_stale)
         self.facts = ElidedLabel()
         self.facts.setObjectName("muted")
-        self.chart = Chart(document.messages)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-counter"
         self.chart.hovered.connect(self._hovered)
         self.chart.clicked.connect(self._clicked)
@@ -172,8 +171,9 @@ class CountersPanel(ComputedPanel):
 
     def show_result(self, request: CountersRequest, curve: CounterCurve) -> None:
         """Draw the curve."""
-        self.chart.clear()
+        self.chart.begin()
         self._draw(request, curve)
+        self.chart.end()
 
     def _draw(self, request: CountersRequest, curve: CounterCurve) -> None:
         scale = 1.0
@@ -236,6 +236,7 @@ class CountersPanel(ComputedPanel):
             self.state.set_view(moment - (stop - start) // 2, moment + (stop - start) // 2)
 
     def apply_theme(self, theme: Theme) -> None:
+        self.chart.set_theme(theme)
         self.forget()
 
 

@@ -18,8 +18,8 @@ from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
-from warpline_app.panels.charts.chart import Chart
-from warpline_app.panels.charts.ticks import (
+from warpline_app.panels.charts.chart import (
+    Chart,
     duration_text,
     duration_ticks,
     linear_ticks,
@@ -114,7 +114,7 @@ class HistogramPanel(ComputedPanel):
         self.log.setChecked(True)
         self.log.toggled.connect(self.mark_stale)
         self.facts = muted_label()
-        self.chart = Chart(document.messages)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-histogram"
         self.chart.clicked.connect(self._bar_clicked)
         self.arrange((self.title, self.facts, self.log), self.chart, self.title)
@@ -164,8 +164,9 @@ class HistogramPanel(ComputedPanel):
     def show_result(self, request: HistogramRequest, result: Spread) -> None:
         """Draw the bars."""
         self.spread = result
-        self.chart.clear()
+        self.chart.begin()
         self._draw(request, result)
+        self.chart.end()
 
     def _draw(self, request: HistogramRequest, result: Spread) -> None:
         self.chart.show_axes(result.count > 0)
@@ -253,4 +254,5 @@ class HistogramPanel(ComputedPanel):
         self.state.reveal(int(self.spread.rows[nearest]))
 
     def apply_theme(self, theme: Theme) -> None:
+        self.chart.set_theme(theme)
         self.forget()

@@ -22,8 +22,7 @@ from warpline.storage import Capture
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
-from warpline_app.panels.charts.chart import Chart, time_axis
-from warpline_app.panels.charts.ticks import size_unit
+from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
@@ -82,7 +81,7 @@ class MemoryPanel(ComputedPanel):
         self.device.currentIndexChanged.connect(self._draw)
         self.facts = ElidedLabel()
         self.facts.setObjectName("muted")
-        self.chart = Chart(document.messages)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-memory"
         self.chart.clicked.connect(self._clicked)
         self.chart.hovered.connect(lambda x, _y: self.state.set_cursor(document.capture.span[0] + round(x)))
@@ -156,7 +155,7 @@ class MemoryPanel(ComputedPanel):
         peaks = [curve.peak for _, curve, _, _ in recorded]
         unit, scale = size_unit(max((value for _, value in peaks), default=0.0))
         self.chart.y_axis.text = lambda value: f"{value:g} {unit}"
-        self.chart.clear()
+        self.chart.begin()
         parts = []
         first, last = answer.report.range_ns
         fine = max((last - first) // 200, 1)
@@ -174,6 +173,7 @@ class MemoryPanel(ComputedPanel):
             )
         if recorded:
             self.chart.marker(peaks[-1][0], self.theme.hex("muted"), tr("peak"), thin=True)
+        self.chart.end()
         time_axis(self.chart, first, last, since)
         highest = max((value for _, value in peaks), default=0.0)
         lowest = min((float(curve.values.min()) for _, curve, _, _ in recorded), default=0.0)
@@ -196,6 +196,7 @@ class MemoryPanel(ComputedPanel):
             self.state.reveal(int(events.row[nearest]))
 
     def apply_theme(self, theme: Theme) -> None:
+        self.chart.set_theme(theme)
         self.forget()
 
 

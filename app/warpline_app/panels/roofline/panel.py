@@ -24,8 +24,7 @@ from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
-from warpline_app.panels.charts.chart import Chart
-from warpline_app.panels.charts.ticks import log_ticks
+from warpline_app.panels.charts.chart import Chart, log_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.state.lit import Lit
@@ -34,7 +33,7 @@ FloatArray = npt.NDArray[np.float64]
 _LOOKS: Mapping[Limit, tuple[str, str, str]] = {
     Limit.COMPUTE: ("kernel", "o", "●"),
     Limit.MEMORY: ("copy_to_device", "s", "■"),
-    Limit.LATENCY: ("overhead", "t", "▲"),
+    Limit.LATENCY: ("overhead", "t1", "▲"),
 }
 """Colour family, symbol in the chart and in the legend; shapes tell them apart without colour."""
 _LEAST_PX, _MOST_PX = 7.0, 26.0
@@ -70,7 +69,7 @@ class RooflinePanel(ComputedPanel):
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
         self.facts = ElidedLabel()
-        self.chart = Chart(document.messages)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-roofline"
         self.chart.clicked.connect(self._clicked)
         self.chart.hovered.connect(self._hovered)
@@ -139,7 +138,7 @@ class RooflinePanel(ComputedPanel):
         known = 100 * roofline.work.known_ns / max(roofline.work.time_ns, 1)
         scope = tr("the work of {percent:.0f} % of the kernel time is known", percent=known)
         self.set_scope(scope + scope_suffix(self.document.capture, self.state))
-        self.chart.clear()
+        self.chart.begin()
         roofs = self._roofs(roofline)
         low, high = self._limits(x, roofline, roofs)
         self._draw_roofs(roofline, roofs, low, high)
@@ -150,6 +149,7 @@ class RooflinePanel(ComputedPanel):
         self.chart.x_axis.text = lambda value: tr("{number} FLOP/B", number=_number(10**value))
         self.chart.y_axis.text = lambda value: _rate(10**value)
         self.chart.label(low, top, tr("FLOP/s"), self.theme.hex("muted"))
+        self.chart.end()
         self.chart.show_range((low, high), (bottom, top))
         self.legend.setText(self._legend(roofline))
         self._say(self._chosen)
@@ -184,7 +184,9 @@ class RooflinePanel(ComputedPanel):
         self.chart.label(place, place + bandwidth, memory, color, above=True, right=True)
         for precision, peak in sorted(roofs.items(), key=lambda roof: -roof[1]):
             level = math.log10(peak)
-            self.chart.line(np.array([level - bandwidth, high]), np.array([level, level]), color)
+            self.chart.line(
+                np.array([level - bandwidth, high]), np.array([level, level]), color, key=precision
+            )
             text = f"{precision.upper()} {peak / 1e12:,.0f} TFLOP/s"
             self.chart.label(high, level, text, color, above=True, right=True)
 
@@ -252,7 +254,7 @@ class RooflinePanel(ComputedPanel):
         if roofline is None or not roofline.groups:
             return -1
         xs, ys = self.points(roofline)
-        wide, high = self.chart.plane().unit
+        wide, high = self.chart.getPlotItem().getViewBox().viewPixelSize()
         distance = np.hypot((xs - x) / wide, (ys - y) / high)
         best = int(np.argmin(distance))
         return best if distance[best] <= _NEAR_PX else -1
@@ -289,6 +291,7 @@ class RooflinePanel(ComputedPanel):
         )
 
     def apply_theme(self, theme: Theme) -> None:
+        self.chart.set_theme(theme)
         self.forget()
 
 

@@ -22,8 +22,7 @@ from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label, search_field, single_shot
 from warpline_app.open.document import Document
-from warpline_app.panels.charts.chart import Chart
-from warpline_app.panels.charts.ticks import duration_ticks, whole_ticks
+from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.row_target import target_of
@@ -83,7 +82,7 @@ class StepsPanel(ComputedPanel):
         self.legend = muted_label()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
-        self.chart = Chart(document.messages)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
         self.chart.hovered.connect(self._hovered)
@@ -181,7 +180,7 @@ class StepsPanel(ComputedPanel):
     def _draw(self, *_values: object) -> None:
         if self._steps is None:
             return
-        self.chart.clear()
+        self.chart.begin()
         parts = self._parts()
         count = len(self._steps)
         x = np.arange(count, dtype=np.float64)
@@ -203,6 +202,7 @@ class StepsPanel(ComputedPanel):
         self.chart.x_axis.text = lambda v: str(numbers[round(v)]) if v == round(v) and 0 <= v < count else ""
         self.chart.x_axis.ticks = whole_ticks
         self.chart.y_axis.texts = duration_ticks
+        self.chart.end()
         # Keep bars narrow when there are few steps.
         self.chart.show_range((-0.6, max(count, 6) - 0.4), (0, float(base.max(initial=1)) * 1.06))
         entries = [f'<span style="color:{color}">■</span>&nbsp;{escape(title)}' for title, color, _ in parts]
@@ -270,4 +270,5 @@ class StepsPanel(ComputedPanel):
                 self.table.row_actions.show(target)
 
     def apply_theme(self, theme: Theme) -> None:
+        self.chart.set_theme(theme)
         self.forget()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -14,10 +15,12 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.selection import View
 from warpline.i18n import tr
+from warpline.interchange.export.selection import ExportSelection
 from warpline.library.counter_samples import CounterSamples
 from warpline.library.event_frame import EventFrame, find_rows
 from warpline.library.info import describe
 from warpline.library.link_frame import LinkFrame
+from warpline.library.notebook_page import NotebookPage, page_of
 from warpline.library.pictures import PngPicture, draw
 from warpline.library.report_frame import ReportFrame
 from warpline.library.selecting import (
@@ -262,6 +265,34 @@ class CaptureReader:
         patterns = [] if track is None else [track] if isinstance(track, str) else list(track)
         return draw(self.path, range_ns(range), patterns, size, scale, theme)
 
+    def show(
+        self,
+        *,
+        range: TimeRange | None = None,  # noqa: A002  # named like the option --range
+        track: Patterns | None = None,
+        height: int = 480,
+    ) -> NotebookPage:
+        """The timeline for a notebook, to zoom and pan: the page of ``warpline export -o PAGE.html``, ``height`` pixels
+        high. Where it cannot run (PDF, a notebook that is not trusted), its picture is shown.
+
+        Raises UsageError for an unknown range or track.
+        """
+        capture, ends_ns = self.storage, range_ns(range)
+        if height < 1:
+            raise UsageError(tr("the height is at least 1 pixel, not {height}", height=height))
+        part = select(capture, self.path, ends_ns, track)
+        with ThreadPoolExecutor(1) as drawing:
+            picture = drawing.submit(self._picture, range, track, height)
+            page = page_of(capture, ExportSelection(part.start_ns, part.stop_ns, part.tracks))
+            return NotebookPage(page, picture.result(), height)
+
+    def _picture(self, range: TimeRange | None, track: Patterns | None, height: int) -> PngPicture | None:  # noqa: A002
+        try:
+            return self.render(range=range, track=track, size=(_NOTEBOOK_SIZE[0], height), theme="light")
+        except WarplineError:
+            # Without the window a notebook shows the facts, or the page, alone.
+            return None
+
     def _check(self) -> Capture:
         return self.storage
 
@@ -277,11 +308,7 @@ class CaptureReader:
 
     @cached_property
     def _notebook_picture(self) -> PngPicture | None:
-        try:
-            return self.render(size=_NOTEBOOK_SIZE, theme="light")
-        except WarplineError:
-            # Without the window a notebook shows the facts alone.
-            return None
+        return self._picture(None, None, _NOTEBOOK_SIZE[1])
 
     def _repr_png_(self) -> bytes | None:
         if self._capture is None or self._notebook_picture is None:

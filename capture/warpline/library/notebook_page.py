@@ -1,0 +1,49 @@
+"""The page of a capture inside a notebook: a timeline to zoom and pan, with a picture underneath where none can run."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from html import escape
+from pathlib import Path
+
+from warpline.interchange.export.exporting import export_capture
+from warpline.interchange.export.selection import ExportSelection
+from warpline.library.pictures import PngPicture
+from warpline.storage import Capture
+
+
+class NotebookPage:
+    """The exported page of a part of a capture. At the end of a cell it is shown, also in a saved notebook.
+
+    ``html`` is the page, ``picture`` the same part drawn, None where the window is not installed; ``height`` is in
+    pixels. Nothing is loaded from anywhere.
+    """
+
+    def __init__(self, html: str, picture: PngPicture | None, height: int) -> None:
+        self.html, self.picture, self.height = html, picture, height
+
+    def _repr_html_(self) -> str:
+        # Notebooks that are not trusted lose the frame and keep the picture below it. A file would not do: VS Code
+        # shows only what is in the notebook.
+        frame = (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" title="the timeline" '
+            'style="position:absolute;inset:0;width:100%;height:100%;border:0"></iframe>'
+        )
+        below = ""
+        if self.picture is not None:
+            data = base64.b64encode(self.picture).decode("ascii")
+            below = f'<img alt="the timeline" style="width:100%" src="data:image/png;base64,{data}"/>'
+        return f'<div style="position:relative;height:{self.height}px;overflow:hidden">{below}{frame}</div>'
+
+    def _repr_png_(self) -> bytes | None:
+        return None if self.picture is None else bytes(self.picture)
+
+    def __repr__(self) -> str:
+        return f"<page with a timeline, {len(self.html.encode()):,} bytes; a notebook shows it>"
+
+
+def page_of(capture: Capture, selection: ExportSelection) -> str:
+    """The page that ``warpline export -o PAGE.html`` writes for a part of a capture. Raises ExportError."""
+    with tempfile.TemporaryDirectory(prefix="warpline-") as folder:
+        return export_capture(capture, Path(folder) / "page.html", selection).read_text("utf-8")

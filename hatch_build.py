@@ -47,10 +47,9 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         resources = root / "resources"
         if resources.is_dir():
             build_data["force_include"][str(resources)] = "warpline/_resources"
-        for page in sorted((root / "docs").glob("*.md")) + sorted((root / "docs" / "tutorials").glob("*.*")):
-            build_data["force_include"][str(page)] = (
-                f"warpline/_docs/{page.relative_to(root / 'docs').as_posix()}"
-            )
+        docs = root / "docs"
+        for page in sorted([*docs.glob("*.md"), *docs.glob("tutorials/*.*"), *docs.glob("schemas/*.json")]):
+            build_data["force_include"][str(page)] = f"warpline/_docs/{page.relative_to(docs).as_posix()}"
         # A new folder each time, since the compiler and its flags may have changed.
         self._scratch = tempfile.TemporaryDirectory(prefix="warpline-build-")
         scratch = Path(self._scratch.name)

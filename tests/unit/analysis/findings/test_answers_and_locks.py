@@ -112,3 +112,41 @@ def test_a_file_that_a_library_opens_and_reads_each_time_is_named(
     assert ("opening and reading the same file again" in found.text) is is_said
     assert found.where.line == 41
     assert (f"{path} is opened 12 times" in found.text) is is_said
+
+
+POLLS = """
+def run(self):
+    while True:
+        try:
+            item = self.inbox.get_nowait()
+        except Empty:
+            time.sleep(0.01)
+"""
+PACES = """
+def run(self):
+    now = time.monotonic()
+    self.level = self.level + (now - self.last) * self.rate
+    if self.level < 1:
+
+        time.sleep((1 - self.level) / self.rate)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "severity", "title"),
+    [
+        (POLLS, "critical", "Sleeping between questions (polling)"),
+        (PACES, "note", "Sleeping to keep a pace"),
+        (POLLS.replace("get_nowait", "next_line"), "critical", "Sleeping"),
+    ],
+    ids=["polling", "a rate", "neither"],
+)
+def test_the_source_of_a_sleep_tells_what_it_is_for(
+    tmp_path: Path, source: str, severity: str, title: str
+) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(source)
+    sleep = Does(20 * MS, WaitKind.SLEEP, frames=(f"run ({program}:7)",))
+    start_utc_ns = program.stat().st_mtime_ns + 1
+    found = findings_of(tmp_path / "run.h5", [Acts((sleep, Does(MS)) * 10)], start_utc_ns)["waits_for_sleep"]
+    assert (found.severity, found.title) == (severity, title)

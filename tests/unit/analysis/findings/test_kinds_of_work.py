@@ -13,8 +13,8 @@ import pytest
 from warpline.analysis.findings.work.handing_out import line_of_pool, line_that_hands_out
 from warpline.analysis.findings.work.hot_lines import callee_name, hot_line
 from warpline.analysis.findings.work.kinds import KINDS, kind_of
+from warpline.analysis.findings.work.regex_repeats import nests_repeats
 from warpline.analysis.findings.work.running_work import source_files
-from warpline.analysis.findings.work.shapes import nests_repeats
 from warpline.analysis.findings.work.source_lines import SourceFile, SourceFiles
 
 LIBRARY = "/usr/lib/python3.11"
@@ -192,7 +192,25 @@ def test_a_comprehension_is_judged_by_what_it_does_itself(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("pattern", "expected"),
-    [("(a+)+", True), ("(?:[a-z]*x?)*", True), ("(a+)", False), ("a+b+", False), (r"\(a+\)+", False)],
+    [
+        ("(a+)+", True),
+        ("(?:[a-z]*x?)*", True),
+        ("(a+)", False),
+        ("a+b+", False),
+        (r"\(a+\)+", False),
+        (r"(\w+\s?)*$", True),
+        ("(a*|b)+", True),
+        ("(x+x+)+y", True),
+        ("(.*,)*", True),
+        ("(a+){2,}", True),
+        (r"\{(\w+)((?:\s*\|\s*\w+)*)\}", False),
+        (r"(?:(?:\d+)\.)+", False),
+        ("([^,]*,)*", False),
+        ("(a|b)+", False),
+        ("(a++)+", False),
+        ("(a{1,5})+", False),
+        ("[", False),
+    ],
 )
 def test_nested_unlimited_repeats_are_recognized(pattern: str, expected: bool) -> None:
     assert nests_repeats(pattern) is expected

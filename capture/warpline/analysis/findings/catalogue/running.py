@@ -29,6 +29,8 @@ from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 _NOTHING = np.empty(0, np.int64)
+_LONG_IMPORTS_NS = 250_000_000
+"""Shorter imports are a large share of short programs only."""
 
 
 def find_imports(case: Case) -> Iterator[Finding]:
@@ -48,7 +50,7 @@ def find_imports(case: Case) -> Iterator[Finding]:
         "Import less or later, or keep processes alive; python -X importtime shows the cost of each module."
     )
     title = english("Importing modules")
-    worst = Severity.WARNING if gain >= CRITICAL * case.whole_ns else Severity.NOTE
+    worst = Severity.WARNING if gain >= max(CRITICAL * case.whole_ns, _LONG_IMPORTS_NS) else Severity.NOTE
     yield from make_finding(
         case, name="imports", title=title, text=text, pieces=pieces, gain_ns=gain, where=where, remedy=remedy,
         worst=worst,

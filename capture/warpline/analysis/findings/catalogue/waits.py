@@ -27,7 +27,7 @@ from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
-from warpline.analysis.findings.work.pacing import answers_requests, keeps_pace
+from warpline.analysis.findings.work.pacing import answers_requests, keeps_pace, polls
 from warpline.i18n import english, english_n
 
 Int64Array = npt.NDArray[np.int64]
@@ -175,6 +175,14 @@ def _leaf_finding(
             sentence=text,
         )
         remedy = english("Nothing, if the server stands for another machine; else let it answer sooner.")
+    elif key == "sleep" and polls(case, where):
+        name, title = "waits_for_sleep", english("Sleeping between questions (polling)")
+        text = english(
+            "{sentence} The loop asks whether there is something to do, and sleeps in turn.", sentence=text
+        )
+        remedy = english(
+            "Wait for the event itself: a get() that blocks, Event.wait, Condition.wait or a future's result."
+        )
     is_known = key != "blocked" or reads_pages
     # An unknown cause promises no gain.
     gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0

@@ -33,6 +33,7 @@ _ONE_EACH = 1.5
 _OWN_WORKERS = re.compile(r"/multiprocessing/")
 _SERVERS = re.compile(r"/socketserver\.py|/http/server\.py|/xmlrpc/server\.py|/wsgiref/")
 _SLEEP = re.compile(r"(^|\.)sleep$")
+_ASKS_WITHOUT_WAITING = re.compile(r"\.(get_nowait|empty|qsize|done|is_alive|locked|ready|poll)$")
 _CLOCK = re.compile(r"(^|\.)(monotonic|perf_counter|time|clock_gettime|now)(_ns)?$")
 
 
@@ -64,6 +65,17 @@ def _is_absolute(periods: npt.NDArray[np.float64]) -> bool:
     if len(periods) < _ENOUGH or not spread or periods.std() >= _EVEN * periods.mean():
         return False
     return float((apart[1:] * apart[:-1]).sum()) <= _ABSOLUTE * spread
+
+
+def polls(case: Case, where: Where) -> bool:
+    """Whether the loop around a sleep asks each time for what could wake it: an item of a queue, a result."""
+    line = case.once(source_files).line(where.file, where.line, where.function)
+    if line is None or line.loop is None or not any(_SLEEP.search(name) for name, _ in line.calls):
+        return False
+    return any(
+        isinstance(node, ast.Call) and _ASKS_WITHOUT_WAITING.search(dotted(node.func))
+        for node in ast.walk(line.loop)
+    )
 
 
 def answers_requests(case: Case, pieces: Int64Array) -> bool:
@@ -107,7 +119,9 @@ def _reads_clock(line: SourceLine, value: ast.expr, depth: int = 0) -> bool:
     for node in ast.walk(value):
         if isinstance(node, ast.Call) and _CLOCK.search(dotted(node.func)):
             return True
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or depth >= _DEEPEST:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+            continue
+        if depth >= _DEEPEST:
             continue
         if any(_reads_clock(line, assigned, depth + 1) for assigned in line.assigned(node)):
             return True

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from warpline.analysis.findings.work.regex_repeats import nests_repeats
 from warpline.analysis.findings.work.source_lines import Function, SourceLine, dotted
 
 _LIST_CALLS = {"list", "sorted"}
@@ -313,14 +314,6 @@ def backtracks(line: SourceLine) -> bool:
 
 
 _RE_CALLS = frozenset(f"re.{name}" for name in ("match", "search", "fullmatch", "findall", "finditer", "sub"))
-_NESTED = re.compile(
-    r"\((?:\?:)?(?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*]|\((?:\?:)?(?:[^()\\]|\\.)*[+*]\)\{\d*,\}"
-)
-
-
-def nests_repeats(pattern: str) -> bool:
-    """Whether an unlimited repeat directly contains another one."""
-    return bool(_NESTED.search(pattern))
 
 
 def recurses_twice(line: SourceLine) -> bool:

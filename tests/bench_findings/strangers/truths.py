@@ -160,9 +160,66 @@ TRUTHS = {
         cause="caller() looks up a number without an index: sqlite scans 60000 rows for every "
               "request.",
         line="row = db.execute(", words=["index", "full scan", "table scan", "scans", "query"]),
+    "invoice_rates": dict(
+        kind="lock-during-io",
+        cause="Rates.get() holds one lock for the whole cache while it asks the remote rate service (16 ms), "
+              "so that eight workers queue for one request at a time.",
+        line="with self.lock:", also=["rate = self.ask(code)"],
+        words=["lock", "mutex", "holds"]),
+    "payment_match": dict(
+        kind="missing-index",
+        cause="find_open() looks up a payment by its reference without an index: sqlite scans 24000 rows for "
+              "every line of the statement.",
+        line="return connection.execute(", also=[
+            '"SELECT p.id, p.cents', '"JOIN customer c ON', '"WHERE p.reference = ?', "CREATE TABLE payment (",
+            ("    id INTEGER PRIMARY KEY,", 1), "    customer_id INTEGER", "    reference TEXT", "    cents INTEGER",
+            "    state TEXT", (");\n", 2), "CREATE TABLE booking (", "    payment_id INTEGER", "    difference INTEGER",
+            (");\n", 3), "CREATE INDEX payment_customer"],
+        words=["index", "full scan", "table scan", "scans", "query", "queries"]),
+    "depot_assign": dict(
+        kind="pickle-arguments",
+        cause="The function handed to the pool is a partial bound to the whole gazetteer, which is pickled, sent "
+              "and unpickled for each of the 50 tasks (chunksize 1).",
+        line="return pool.map(work", also=["work = functools.partial("],
+        words=["pickl", "serial", "argument", "transfer", "pipe", "copying objects"]),
+    "meter_link": dict(
+        kind="nagle-delayed-ack",
+        cause="Header and body are sent with two sendall() before the answer is read: Nagle's algorithm holds the "
+              "body back until the delayed acknowledgement, 40 ms per message.",
+        line="self.sock.sendall(body)", also=["self.sock.sendall(HEADER.pack("],
+        words=["nagle", "tcp_nodelay", "delayed ack", "delayed-ack", "40 ms", "two small sends"]),
+    "stock_enrich": dict(
+        kind="serial-await",
+        cause="enrich_all() awaits one order after the other, although eight connections are open; gather would "
+              "use them all.",
+        line="enriched.append(await enrich(", also=["    for order in orders:"],
+        words=["one after", "one reply at a time", "serial", "sequential", "concurren", "gather", "at the same time"]),
+    "notify_layouts": dict(
+        kind="cache-too-small",
+        cause="lru_cache(maxsize=128) where 150 layouts are used in a cycle: there is never a hit.",
+        line="@functools.lru_cache(maxsize=128)", also=["def layout(name):", "for part in layout(name):"],
+        words=["cache", "maxsize", "misses"]),
+    "book_feed": dict(
+        kind="copied-rest",
+        cause="The rest of the buffer (4.5 MB at first) is copied for each message, which is quadratic.",
+        line="self.data = self.data[end:]",
+        words=["copy", "copies", "quadratic", "at the front", "moves all", "memoryview"]),
+    "document_stages": dict(
+        kind="sleep-poll",
+        cause="Each of the three stages polls its inbox with get_nowait() and sleeps of 10 ms instead of a get() "
+              "that blocks.",
+        line="time.sleep(0.01)", also=["item = self.inbox.get_nowait()", "except queue.Empty:",
+                                       "if self.finished.is_set():", ("return", 1), "continue"],
+        words=["poll", "get() that blocks", "blocking get", "asks whether"]),
+    "access_log": dict(
+        kind="byte-reads",
+        cause="The file is opened with buffering=0 and read line by line: one read system call per byte.",
+        line="for line in self.file:", also=["self.file = open(path, \"rb\", buffering=0)"],
+        words=["few bytes", "system call", "syscall", "buffer", "unbuffered"]),
 }
 
 # Programs that lose their time by waiting: a busy machine doesn't stretch what the cure gains,
 # so that the gain is compared in seconds. The others compute: there the share is compared.
 WAITS = {"sensor_ingest", "geo_enrich", "thumb_fetch", "fax_batch", "price_cache", "spool_dispatch",
-         "kv_client", "feed_relay", "service_status", "blob_trainer", "ledger_client"}
+         "kv_client", "feed_relay", "service_status", "blob_trainer", "ledger_client",
+         "invoice_rates", "meter_link", "stock_enrich", "document_stages"}

@@ -15,12 +15,10 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.selection import View
 from warpline.i18n import tr
-from warpline.interchange.export.selection import ExportSelection
 from warpline.library.counter_samples import CounterSamples
 from warpline.library.event_frame import EventFrame, find_rows
 from warpline.library.info import describe
 from warpline.library.link_frame import LinkFrame
-from warpline.library.notebook_page import NotebookPage, page_of
 from warpline.library.pictures import PngPicture, draw
 from warpline.library.report_frame import ReportFrame
 from warpline.library.selecting import (
@@ -32,7 +30,7 @@ from warpline.library.selecting import (
     range_ns,
     select,
 )
-from warpline.library.sql_frame import SqlFrame
+from warpline.memory_room import require_memory
 from warpline.model import (
     BUILTIN_KINDS_BY_NAME,
     Device,
@@ -45,11 +43,13 @@ from warpline.model import (
     WarplineError,
     format_duration,
 )
-from warpline.query.session import QuerySession
-from warpline.query.wire import Parameters
 
 if TYPE_CHECKING:
+    from warpline.library.notebook_page import NotebookPage
     from warpline.library.opening import Opened
+    from warpline.library.sql_frame import SqlFrame
+    from warpline.query.session import QuerySession
+    from warpline.query.wire import Parameters
     from warpline.storage import Capture
 
 _NOTEBOOK_SIZE = (1000, 500)
@@ -212,6 +212,9 @@ class CaptureReader:
         Raises UsageError, with line and column, for what is wrong with the query; NotRecordedError for events that
         were not recorded; WarplineError when it needs more time or memory, or DuckDB (extra ``sql``) is not installed.
         """
+        from warpline.library.sql_frame import SqlFrame
+        from warpline.query.session import QuerySession
+
         paths = (self._check().path, *(other.storage.path for other in others))
         session = self._sessions.get(paths)
         if session is None:
@@ -277,10 +280,14 @@ class CaptureReader:
 
         Raises UsageError for an unknown range or track.
         """
+        from warpline.interchange.export.selection import ExportSelection
+        from warpline.library.notebook_page import NotebookPage, page_of
+
         capture, ends_ns = self.storage, range_ns(range)
         if height < 1:
             raise UsageError(tr("the height is at least 1 pixel, not {height}", height=height))
         part = select(capture, self.path, ends_ns, track)
+        require_memory()
         with ThreadPoolExecutor(1) as drawing:
             picture = drawing.submit(self._picture, range, track, height)
             page = page_of(capture, ExportSelection(part.start_ns, part.stop_ns, part.tracks))

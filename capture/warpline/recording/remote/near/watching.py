@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warpline.i18n import tr
+from warpline.memory_room import require_memory
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.recording.remote.frames import FrameError, FrameType, values_of
 from warpline.recording.remote.near.mirror import Mirror
@@ -31,6 +32,7 @@ class SpoolCopy:
         self.has_ended = False
         self.name = visible(str(connection.answer().get("name", "")))
         self._thread = threading.Thread(target=self._copy, name="warpline-watch")
+        require_memory()
         self._thread.start()
 
     def check(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -280,6 +279,9 @@ class CaptureReader:
 
         Raises UsageError for an unknown range or track.
         """
+        # Imported late: it cannot be while a program ends, when a profiler's handler may export.
+        from concurrent.futures import ThreadPoolExecutor
+
         from warpline.interchange.export.selection import ExportSelection
         from warpline.library.notebook_page import NotebookPage, page_of
 

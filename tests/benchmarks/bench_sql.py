@@ -19,11 +19,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 from tests.benchmarks.measuring import anonymous_bytes, arguments, capture_of, table  # noqa: E402  # found through the path above
 
-from warpline.query.binding import Binder  # noqa: E402
-from warpline.query.catalog import Catalog  # noqa: E402
-from warpline.query.guard import connect  # noqa: E402
-from warpline.query.raw_tables import Keys  # noqa: E402
-from warpline.storage import Capture, open_capture  # noqa: E402
+from warpline.query.binding import Binder  # noqa: E402  # the same
+from warpline.query.catalog import Catalog  # noqa: E402  # the same
+from warpline.query.guard import connect  # noqa: E402  # the same
+from warpline.query.raw_tables import Keys  # noqa: E402  # the same
+from warpline.storage import Capture, open_capture  # noqa: E402  # the same
 
 BARS_S = {
     "nothing": 0.03,

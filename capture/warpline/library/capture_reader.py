@@ -295,9 +295,9 @@ class CaptureReader:
             page = page_of(capture, ExportSelection(part.start_ns, part.stop_ns, part.tracks))
             return NotebookPage(page, picture.result(), height)
 
-    def _picture(self, range: TimeRange | None, track: Patterns | None, height: int) -> PngPicture | None:  # noqa: A002
+    def _picture(self, part: TimeRange | None, track: Patterns | None, height: int) -> PngPicture | None:
         try:
-            return self.render(range=range, track=track, size=(_NOTEBOOK_SIZE[0], height), theme="light")
+            return self.render(range=part, track=track, size=(_NOTEBOOK_SIZE[0], height), theme="light")
         except WarplineError:
             # Without the window a notebook shows the facts, or the page, alone.
             return None

@@ -1,7 +1,7 @@
 """Runs a query: makes the columns that its plan reads, and no others.
 
-A capture has a hundred columns, a query reads a few. Every table is registered with placeholders, the plan says which
-columns are read, those are made, and the plan is looked at again: placeholders are never read as data.
+A capture has a hundred columns; a query reads a few. Every table is registered with placeholders, and the plan says
+which columns the query reads. Those are made, and the plan is checked again, so that no placeholder is read as data.
 """
 
 from __future__ import annotations

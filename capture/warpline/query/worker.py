@@ -1,7 +1,7 @@
 """The process that runs queries: one capture or several, one query after the other, within limits.
 
-The system limits its memory (``RLIMIT_AS``); whoever started it ends it when time is over. It reads messages
-(`warpline.query.wire`) from its standard input and ends with it.
+The system limits its memory (``RLIMIT_AS``); the process that started it kills it when the time is over. It reads
+messages (`warpline.query.wire`) from its standard input and ends with it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class _Service:
 
 
 def _end_after(seconds: float) -> None:
-    """End this process some time later; 0: never. Whoever asked ends it earlier, unless it is gone."""
+    """End this process a little after its time is over; 0 cancels that. The process that asked, if it is still there,
+    kills it before.
+    """
     end_after(seconds + _LATER_S if seconds else 0)
 
 

@@ -41,6 +41,8 @@ def style_sheet(theme: Theme) -> str:
     QToolButton#choice {{ background: transparent; border: 1px solid {theme.hairline}; border-radius: 5px;
         padding: 3px 9px; color: {theme.text}; }}
     QToolButton#choice:hover {{ background: {hover}; }}
+    QToolButton#choice:checked {{ background: {chip}; border-color: {theme.selection}; }}
+    QToolButton#choice::menu-indicator {{ image: none; }}
     QFrame#messageBar {{ border: 1px solid {edge}; border-radius: 6px; }}
     QFrame#messageBar[level="error"] {{ background: {error}; }}
     QFrame#messageBar[level="warning"] {{ background: {warning}; }}
@@ -110,7 +112,7 @@ def style_sheet(theme: Theme) -> str:
     QCheckBox::indicator:disabled {{ background: {theme.group}; border-color: {theme.hairline}; image: none; }}
     QCheckBox:disabled {{ color: {theme.muted}; }}
     QCheckBox:focus, QRadioButton:focus {{ color: {theme.selection}; }}
-    QLabel#problem {{ color: {theme.warning}; }}
+    QLabel#problem, QWidget#panel QLabel#problem {{ color: {theme.warning}; }}
     QComboBox {{ selection-background-color: {themes.wash(theme)}; selection-color: {theme.text}; }}
     QFileDialog {{ backward-icon: url("{icons}/left-{ink_text}.svg"); forward-icon: url("{icons}/right-{ink_text}.svg");
         filedialog-parent-directory-icon: url("{icons}/up-{ink_text}.svg"); }}

@@ -13,6 +13,7 @@ from warpline_app.open.alignment import ClockShifts
 from warpline_app.open.messages import MessageList, MessageTarget
 from warpline_app.remembered.dismissals import Dismissals
 from warpline_app.remembered.hints import HintCount
+from warpline_app.remembered.queries import RememberedQueries
 from warpline_app.state.timeline_state import TimelineState
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Document(QObject):
         """Findings the user dismissed for this capture."""
         self.hints = HintCount()
         """Whether the user still needs hints on how to explore."""
+        self.queries = RememberedQueries(parent=self)
+        """Queries the user asked and saved."""
         self.notes: KeptNotes | None = None
         """Keeps the notes; None for captures that are not shown in a tab."""
         self.alignment = ClockShifts()

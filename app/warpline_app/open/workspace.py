@@ -23,6 +23,7 @@ from warpline_app.open.messages import MessageList
 from warpline_app.open.opening import Opening, open_job, problem_of
 from warpline_app.remembered.dismissals import Dismissals
 from warpline_app.remembered.hints import HintCount
+from warpline_app.remembered.queries import RememberedQueries
 from warpline_app.remembered.saved_layout import LayoutStore
 from warpline_app.remembered.settings import Settings
 
@@ -273,6 +274,7 @@ class Workspace(QObject):
         capture, made = document.capture, document.state.notes
         document.dismissals = Dismissals(self.settings, capture.uuid, document)
         document.hints = HintCount(self.settings)
+        document.queries = RememberedQueries(self.settings, document)
         for explored in (document.state.selection_changed, document.state.gap_changed):
             explored.connect(document.hints.count_use)
         # Loaded with the first capture, not with the window.

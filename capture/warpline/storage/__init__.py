@@ -16,7 +16,7 @@ from warpline.storage.columns.schema import NO_ROW, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
 from warpline.storage.index.name_index import NameIndex, NameTotals
-from warpline.storage.read.capture import Capture, open_capture
+from warpline.storage.read.capture import Capture, open_capture, open_part
 from warpline.storage.read.ranks import capture_ranks
 from warpline.storage.read.verify import verify
 
@@ -42,6 +42,7 @@ __all__ = [
     "capture_ranks",
     "is_capture",
     "open_capture",
+    "open_part",
     "verify",
 ]
 

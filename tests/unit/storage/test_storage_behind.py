@@ -14,7 +14,7 @@ import pytest
 from warpline.model import StorageError
 from warpline.storage.columns.new_file import new_file
 from warpline.storage.write.behind import WriteBehind
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.datasets import Hdf5Datasets
 from warpline.storage.write.spill import SpillDirectory
 
 
@@ -78,7 +78,7 @@ def test_values_written_past_hdf5_are_what_hdf5_reads(tmp_path: Path, chunk: int
     """Whatever HDF5 keeps in its buffers: pieces in any order, of the column's type and of another."""
     values = np.random.default_rng(chunk).integers(0, 1 << 30, 20_011)
     order = np.random.default_rng(1).permutation(range(0, len(values), max(chunk, 50)))
-    with new_file(tmp_path / "x.h5") as (file, room), Datasets(file, room, compress=False) as out:
+    with new_file(tmp_path / "x.h5") as (file, room), Hdf5Datasets(file, room, compress=False) as out:
         columns = [
             out.empty(file, f"c{number}", dtype, len(values)) for number, dtype in enumerate(("<i8", "<u4"))
         ]

@@ -10,7 +10,7 @@ from warpline.recording.live.client import SnapshotProcess
 from warpline.recording.live.pace import SnapshotPace, tick_wait_s
 from warpline.recording.live.snapshots import LiveSnapshot, open_snapshot
 from warpline.recording.live.ticks import FIRST_NS
-from warpline.storage import Capture, open_capture
+from warpline.storage import Capture, open_part
 from warpline.storage.live.growing import GrowingCapture
 
 _Made = tuple[Capture, LiveSnapshot]
@@ -59,7 +59,7 @@ class LiveCaptures:
         tick = self._process.tick(anew=anew)
         if anew:
             self._growing = GrowingCapture()
-        part = open_capture(tick.path)
+        part = open_part(tick.path)
         # It stays mapped as long as something of it is shown.
         tick.path.unlink(missing_ok=True)
         capture = self._growing.add(part, tick.kept_ns, tick.head_ns)

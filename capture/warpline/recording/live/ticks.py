@@ -24,7 +24,7 @@ from warpline.recording.sources.registry import (
     recording_sources,
 )
 from warpline.recording.spool.schedule import last_time
-from warpline.storage import Capture, open_capture
+from warpline.storage import Capture, open_part
 
 FIRST_NS = 10_000_000_000
 """How much of a recording the first tick covers."""
@@ -108,7 +108,7 @@ class Ticker:
             read=spools,
         )
         base, head = max(0, since - start), now - start
-        capture = since_start(open_capture(path), base)
+        capture = since_start(open_part(path), base)
         snapshot = LiveSnapshot(
             path=path,
             kept_ns=base,

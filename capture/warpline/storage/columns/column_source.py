@@ -1,19 +1,21 @@
-"""What tables read their columns from."""
+"""What captures and their tables read their columns from."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.model import CaptureFormatError
+from warpline.storage.columns.file_fate import FileFate
 
 Array = npt.NDArray[Any]
 
 
 class ColumnSource(Protocol):
-    """A capture's columns by their paths: a `MappedFile`, or columns in memory."""
+    """A capture's columns by their paths: a `CaptureFile`, or columns in memory."""
 
     @property
     def size(self) -> int: ...
@@ -25,3 +27,22 @@ class ColumnSource(Protocol):
     def offset_of(self, column: Array) -> int | None: ...
     def will_need(self, ranges: list[tuple[int, int]]) -> None: ...
     def error(self, reason: str) -> CaptureFormatError: ...
+
+
+class CaptureFile(ColumnSource, Protocol):
+    """A capture's file: a `MappedFile`, or a `PlainFile`."""
+
+    path: Path
+    version: int
+    minor_version: int
+
+    @property
+    def mapped(self) -> bool: ...
+    def attribute(self, path: str, name: str) -> str | int: ...
+    def attribute_names(self, path: str) -> list[str]: ...
+    def text(self, path: str, name: str, default: str) -> str: ...
+    def names(self, group: str) -> list[str]: ...
+    def length(self, path: str) -> int: ...
+    def is_intact(self) -> bool: ...
+    def fate(self) -> FileFate: ...
+    def close(self) -> None: ...

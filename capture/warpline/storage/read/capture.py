@@ -27,6 +27,7 @@ from warpline.model import (
 )
 from warpline.model.progress import IsCancelled, Progress
 from warpline.storage.cache import ConversionCache
+from warpline.storage.columns.column_source import CaptureFile
 from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.file_fate import FileFate
@@ -34,6 +35,7 @@ from warpline.storage.columns.groups import LaneGroup, find_groups
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
 from warpline.storage.columns.mapped_file import MappedFile
+from warpline.storage.columns.plain_file import PlainFile
 from warpline.storage.columns.schema import MINOR_VERSION, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
@@ -106,6 +108,11 @@ def _open(working: Path, path: Path) -> Capture:
         raise
 
 
+def open_part(path: Path) -> Capture:
+    """Opens a part of a running recording, which a builder wrote as temporary. Raises CaptureFormatError."""
+    return Capture(PlainFile(path))
+
+
 class Capture(ExactQueries):
     """A capture to read. Columns are numpy arrays mapped from the file; all times are capture time in ns.
 
@@ -113,7 +120,7 @@ class Capture(ExactQueries):
     `ExactQueries` looks up single events and exact times.
     """
 
-    def __init__(self, file: MappedFile, path: Path | None = None) -> None:
+    def __init__(self, file: CaptureFile, path: Path | None = None) -> None:
         self._file = file
         self.path = path or file.path
         self._name_index: NameIndex | None = None

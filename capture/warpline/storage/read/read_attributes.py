@@ -10,8 +10,8 @@ import orjson
 
 from warpline.model import AttributeSpec, AttributeValue, KindSpec
 from warpline.storage.columns.attribute_types import ATTRIBUTE_TYPES, column_type
+from warpline.storage.columns.column_source import CaptureFile
 from warpline.storage.columns.kind_table import KindTable
-from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     MAX_ATTRIBUTES,
     MAX_KINDS,
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 TRACK_ATTRIBUTES = "tracks/attributes"
 
 
-def read_kinds(file: MappedFile, n_events: int) -> dict[str, KindTable]:
+def read_kinds(file: CaptureFile, n_events: int) -> dict[str, KindTable]:
     """The kinds of events, by name, in the order of their codes."""
     names = file.names("kinds")
     if len(names) > MAX_KINDS:
@@ -37,7 +37,7 @@ def read_kinds(file: MappedFile, n_events: int) -> dict[str, KindTable]:
     return {table.spec.name: table for table in sorted(tables, key=lambda table: table.code)}
 
 
-def _read_kind(file: MappedFile, name: str, n_events: int) -> KindTable:
+def _read_kind(file: CaptureFile, name: str, n_events: int) -> KindTable:
     path = f"kinds/{name}"
     code = file.attribute(path, "code")
     if not isinstance(code, int) or not 0 <= code < MAX_KINDS:
@@ -56,7 +56,7 @@ def _read_kind(file: MappedFile, name: str, n_events: int) -> KindTable:
     return KindTable(file, spec, code, n_events)
 
 
-def _read_attribute(file: MappedFile, path: str, name: str) -> AttributeSpec | None:
+def _read_attribute(file: CaptureFile, path: str, name: str) -> AttributeSpec | None:
     """The description of an attribute; None if its type is unknown."""
     attribute_type = version_0.attribute_type(file, name, str(file.attribute(path, "type")))
     if attribute_type not in ATTRIBUTE_TYPES:
@@ -72,7 +72,7 @@ def _read_attribute(file: MappedFile, path: str, name: str) -> AttributeSpec | N
 
 
 def read_track_attributes(
-    file: MappedFile, strings: Strings, tracks: int
+    file: CaptureFile, strings: Strings, tracks: int
 ) -> dict[int, dict[str, AttributeValue]]:
     """Attributes of tracks by track index; tracks without attributes and attributes of unknown types are left out."""
     by_track: dict[int, dict[str, AttributeValue]] = {}

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import orjson
 
 from warpline.model import Clock, Track
+from warpline.storage.columns.column_source import CaptureFile
 from warpline.storage.columns.counters import Counter, pyramid_sizes
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.groups import LaneGroup
 from warpline.storage.columns.links import Links
-from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     COUNTER_COLUMNS,
     INTERPOLATIONS,
@@ -39,7 +39,7 @@ Array = npt.NDArray[Any]
 MAX_LINK_KINDS = 256
 
 
-def read_links(file: MappedFile, n_events: int) -> Links:
+def read_links(file: CaptureFile, n_events: int) -> Links:
     """Links between events."""
     dtypes = {**LINK_COLUMNS, **LINK_INDEX_COLUMN}
     if not file.has("links"):
@@ -56,7 +56,7 @@ def read_links(file: MappedFile, n_events: int) -> Links:
     return Links(**columns, kinds=kinds, n_events=n_events)
 
 
-def read_stacks(file: MappedFile) -> tuple[Array, Array]:
+def read_stacks(file: CaptureFile) -> tuple[Array, Array]:
     """The trie of stacks: the frame and the parent of each stack."""
     if not file.has("stacks"):
         return np.empty(0, np.uint32), np.empty(0, np.uint32)
@@ -66,7 +66,7 @@ def read_stacks(file: MappedFile) -> tuple[Array, Array]:
     return frame, parent
 
 
-def read_name_index(file: MappedFile, lanes: Lanes, n_events: int) -> dict[str, Array] | None:
+def read_name_index(file: CaptureFile, lanes: Lanes, n_events: int) -> dict[str, Array] | None:
     """The columns of the index of names; None if the file has no such index."""
     if not file.has("index/names"):
         return None
@@ -76,7 +76,7 @@ def read_name_index(file: MappedFile, lanes: Lanes, n_events: int) -> dict[str, 
     return index
 
 
-def _directory(file: MappedFile, group: str, columns: Mapping[str, str]) -> dict[str, Array]:
+def _directory(file: CaptureFile, group: str, columns: Mapping[str, str]) -> dict[str, Array]:
     """A small table; checks that its columns have equal length."""
     directory = {
         name: file.column(f"{group}/{name}", dtype, limit=MAX_TRACKS) for name, dtype in columns.items()
@@ -87,7 +87,7 @@ def _directory(file: MappedFile, group: str, columns: Mapping[str, str]) -> dict
 
 
 def read_counters(
-    file: MappedFile, strings: Strings, tracks: Sequence[Track], clocks: Sequence[Clock]
+    file: CaptureFile, strings: Strings, tracks: Sequence[Track], clocks: Sequence[Clock]
 ) -> tuple[Counter, ...]:
     """The counters, with mapped columns. A counter with an unknown interpolation holds each value until the next."""
     if not file.has("counters"):
@@ -127,7 +127,7 @@ def read_counters(
     return tuple(counters)
 
 
-def read_curves(file: MappedFile, groups: Mapping[int, LaneGroup]) -> dict[int, BusyCurve]:
+def read_curves(file: CaptureFile, groups: Mapping[int, LaneGroup]) -> dict[int, BusyCurve]:
     """Utilization over time by track; curves of unknown groups are ignored."""
     if not file.has("utilization"):
         return {}

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from warpline.model import Clock, Track
 from warpline.model.tracks import NO_ATTRIBUTES
+from warpline.storage.columns.column_source import CaptureFile
 from warpline.storage.columns.events import Events, Lanes
-from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     CLOCK_COLUMNS,
     EVENT_COLUMNS,
@@ -38,7 +38,7 @@ MAX_META_BYTES = 64 << 20
 MAX_LANES = 1 << 22
 
 
-def read_uuid(file: MappedFile) -> str:
+def read_uuid(file: CaptureFile) -> str:
     """The capture's UUID. Settings and cache files are named after it, so anything else, such as a path, is refused."""
     try:
         return str(UUID(str(file.attribute("", "uuid"))))
@@ -46,7 +46,7 @@ def read_uuid(file: MappedFile) -> str:
         raise file.error("its UUID is damaged") from error
 
 
-def read_meta(file: MappedFile) -> Description:
+def read_meta(file: CaptureFile) -> Description:
     """The description."""
     try:
         return read_description(file.column("meta", "|u1", limit=MAX_META_BYTES).tobytes())
@@ -54,7 +54,7 @@ def read_meta(file: MappedFile) -> Description:
         raise file.error(f"its description is damaged ({error})") from error
 
 
-def read_events(file: MappedFile) -> Events:
+def read_events(file: CaptureFile) -> Events:
     """The columns of events."""
     n = file.length("events/start")
     return Events(
@@ -62,7 +62,7 @@ def read_events(file: MappedFile) -> Events:
     )
 
 
-def read_clocks(file: MappedFile, strings: Strings) -> tuple[Clock, ...]:
+def read_clocks(file: CaptureFile, strings: Strings) -> tuple[Clock, ...]:
     """The table of clocks; a single clock without an offset if the file has no table."""
     if not file.has("clocks"):
         return (Clock("capture"),)
@@ -90,7 +90,7 @@ def read_clocks(file: MappedFile, strings: Strings) -> tuple[Clock, ...]:
 
 
 def read_tracks(
-    file: MappedFile, strings: Strings, clocks: int, processes: int, threads: int
+    file: CaptureFile, strings: Strings, clocks: int, processes: int, threads: int
 ) -> tuple[Track, ...]:
     """The tree of tracks with their attributes. The numbers are the sizes of the tables that tracks refer to."""
     uri = file.column("tracks/uri", TRACK_COLUMNS["uri"], limit=MAX_TRACKS)
@@ -144,7 +144,7 @@ def read_tracks(
     )
 
 
-def read_lanes(file: MappedFile, n_events: int, tracks: int) -> Lanes:
+def read_lanes(file: CaptureFile, n_events: int, tracks: int) -> Lanes:
     """The table of lanes, which together cover all rows without a gap."""
     # Copied: compiled loops follow these numbers, and somebody could write to the file after the check.
     lanes = Lanes(

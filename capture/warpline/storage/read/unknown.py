@@ -12,7 +12,7 @@ import numpy as np
 
 from warpline.i18n import tr
 from warpline.storage.columns.attribute_types import ATTRIBUTE_TYPES
-from warpline.storage.columns.mapped_file import MappedFile
+from warpline.storage.columns.column_source import CaptureFile
 from warpline.storage.columns.schema import (
     CLOCK_COLUMNS,
     COUNTER_COLUMNS,
@@ -79,7 +79,7 @@ _ATTRIBUTES: Mapping[str, frozenset[str]] = {
 }
 
 
-def find_unknown(file: MappedFile, meta_keys: Sequence[str]) -> Iterator[str]:
+def find_unknown(file: CaptureFile, meta_keys: Sequence[str]) -> Iterator[str]:
     """Paths of all unknown parts of a file; ``meta_keys`` are the unknown keys of its description.
 
     Raises CaptureFormatError when a table is damaged.
@@ -111,7 +111,7 @@ def newer_notice(major: int, minor: int, writer: str, unknown: Sequence[str]) ->
     )
 
 
-def _walk(file: MappedFile, path: str, pattern: str) -> Iterator[str]:
+def _walk(file: CaptureFile, path: str, pattern: str) -> Iterator[str]:
     """Unknown parts below a known group or dataset; ``pattern`` is its path with `_ANY` in place of names."""
     attributes = _ATTRIBUTES.get(pattern, frozenset())
     yield from (f"{path}@{name}" for name in file.attribute_names(path) if name not in attributes)

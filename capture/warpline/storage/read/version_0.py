@@ -6,9 +6,9 @@ once files of version 0 may be refused.
 
 from __future__ import annotations
 
-from warpline.storage.columns.mapped_file import MappedFile
+from warpline.storage.columns.column_source import CaptureFile
 
 
-def attribute_type(file: MappedFile, name: str, stored: str) -> str:
+def attribute_type(file: CaptureFile, name: str, stored: str) -> str:
     """The type of an event attribute under version 1's rules. In version 0, only its name marked a stack."""
     return "stack" if file.version == 0 and name == "stack" and stored == "uint32" else stored

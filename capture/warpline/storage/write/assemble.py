@@ -17,15 +17,16 @@ from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.new_file import new_file
 from warpline.storage.columns.schema import EVENT_COLUMNS, FORMAT, MINOR_VERSION, VERSION
-from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.counter_writer import write_counters
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.datasets import Hdf5Datasets
 from warpline.storage.write.event_writer import EventWriter
 from warpline.storage.write.kind_writer import write_kinds
 from warpline.storage.write.level_writer import DetailMaker
 from warpline.storage.write.link_writer import LinkWriter, write_links
 from warpline.storage.write.meta_writer import write_meta
+from warpline.storage.write.outputs import Datasets
+from warpline.storage.write.plain_datasets import PlainDatasets
 from warpline.storage.write.table_writer import (
     TextTable,
     write_clocks,
@@ -62,12 +63,15 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
         raise disk_error(path, error) from error
     part = folder.path / path.name
     try:
-        with new_file(part) as (file, room), Datasets(file, room, contents.compress) as out:
-            _write(contents, out, step)
+        with new_file(part) as (file, room), Hdf5Datasets(file, room, contents.compress) as out:
+            events, lanes = _write_head(contents, out, step)
+            with contents.spill.another() as spill, DetailMaker(out, contents.tracks, lanes, spill) as detail:
+                if contents.n_events >= _MANY:
+                    detail.begin()
+                _write_rest(contents, out, events, lanes, detail, step)
         # Windows flushes only a file that is open for writing.
-        if not contents.is_temporary:
-            with part.open("r+b") as done:
-                os.fsync(done.fileno())
+        with part.open("r+b") as done:
+            os.fsync(done.fileno())
         replace(part, path)
     except OSError as error:
         raise disk_error(path, error) from error
@@ -77,22 +81,33 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
     return path
 
 
-def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
+def assemble_part(contents: BuilderContents, cancelled: IsCancelled | None) -> Path:
+    """Writes a `PlainFile` without a level of detail; it may be lost with the machine's power."""
+    path = contents.path
+
+    def step(_fraction: float, _what: str) -> None:
+        check_cancelled(cancelled, f"{path}: writing was cancelled")
+
+    out = PlainDatasets(path)
+    events, lanes = _write_head(contents, out, step)
+    _write_rest(contents, out, events, lanes, None, step)
+    try:
+        out.save()
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise disk_error(path, error) from error
+    return path
+
+
+def _write_head(contents: BuilderContents, out: Datasets, step: Progress) -> tuple[EventWriter, Lanes]:
     file = out.file
-    set_attribute(file, "format", FORMAT)
-    set_attribute(file, "version", VERSION)
-    set_attribute(file, "minor_version", MINOR_VERSION)
-    set_attribute(file, "uuid", contents.uuid)
-    set_attribute(file, "writer", f"warpline {__version__}")
+    out.set_attribute(file, "format", FORMAT)
+    out.set_attribute(file, "version", VERSION)
+    out.set_attribute(file, "minor_version", MINOR_VERSION)
+    out.set_attribute(file, "uuid", contents.uuid)
+    out.set_attribute(file, "writer", f"warpline {__version__}")
     events = _write_events(contents, out, step)
-    lanes = events.directory()
-    if contents.is_temporary:
-        _write_rest(contents, out, events, lanes, None, step)
-        return
-    with contents.spill.another() as spill, DetailMaker(out, contents.tracks, lanes, spill) as detail:
-        if contents.n_events >= _MANY:
-            detail.begin()
-        _write_rest(contents, out, events, lanes, detail, step)
+    return events, events.directory()
 
 
 def _write_rest(

@@ -39,7 +39,7 @@ class CaptureBuilder(EventBuilder):
         overwrite: bool = True,
         is_temporary: bool = False,
     ) -> None:
-        """A file that ``is_temporary`` has no level of detail and may be lost with the machine's power."""
+        """A part of a capture that ``is_temporary`` is a `PlainFile`; `open_part` reads it."""
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise StorageError(f"{self.path}: the directory {self.path.parent} does not exist")
@@ -143,10 +143,12 @@ class CaptureBuilder(EventBuilder):
         ``progress`` is called with a fraction and what is being done. Raises StorageError when the disk is full and
         Cancelled when ``cancelled()`` becomes true; no file is left then.
         """
-        from warpline.storage.write.assemble import assemble
+        from warpline.storage.write.assemble import assemble, assemble_part
 
         with self:
             self._spill_events()
+            if self.is_temporary:
+                return assemble_part(self.contents(), cancelled)
             return assemble(self.contents(), progress, cancelled)
 
     def contents(self) -> BuilderContents:
@@ -154,7 +156,6 @@ class CaptureBuilder(EventBuilder):
         return BuilderContents(
             path=self.path,
             compress=self.compress,
-            is_temporary=self.is_temporary,
             memory_budget_bytes=self.memory_budget_bytes,
             uuid=self.uuid,
             meta=self.meta,

@@ -128,7 +128,6 @@ class BuilderContents:
 
     path: Path
     compress: bool
-    is_temporary: bool
     memory_budget_bytes: int
     uuid: str
     meta: dict[str, Any]

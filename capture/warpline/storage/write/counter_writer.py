@@ -9,7 +9,7 @@ import numpy as np
 from warpline.storage.columns.counters import counter_pyramid
 from warpline.storage.columns.schema import COUNTER_COLUMNS, INTERPOLATIONS
 from warpline.storage.write.builder_contents import CounterBuffer
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.outputs import Datasets
 from warpline.storage.write.spill import SpillDirectory
 from warpline.storage.write.table_writer import TextTable
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from warpline.platform.files import CAN_MAP_GROWING_FILES, OPEN_FLAGS, write_at
 from warpline.storage.columns.new_file import Room
+from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.behind import WriteBehind
 
 Array = npt.NDArray[Any]
@@ -23,7 +24,7 @@ _FIRST_BYTES = 1 << 12
 """How much of a column HDF5 writes, which gives the column its place."""
 
 
-class Datasets:
+class Hdf5Datasets:
     """Makes the datasets of one file in its form: the working form, or the archive form when ``compress`` is set.
 
     A thread writes the values of contiguous columns while the next ones are made. The first of each column are written
@@ -59,6 +60,10 @@ class Datasets:
         """Completes all pending writes to the file."""
         self._behind.finish()
         self.file.flush()
+
+    def set_attribute(self, node: h5py.Group | h5py.Dataset, name: str, value: str | int) -> None:
+        """Describes a group or column."""
+        set_attribute(node, name, value)
 
     def write(self, dataset: h5py.Dataset, at: int, values: Array) -> None:
         """Writes values, which must not change any more, from index ``at`` on; perhaps only by the next `flush`."""
@@ -130,7 +135,7 @@ class Datasets:
 class Buffered:
     """Gathers neighbouring pieces of a dataset: a call of HDF5 costs as much as thousands of values."""
 
-    def __init__(self, out: Datasets, dataset: h5py.Dataset) -> None:
+    def __init__(self, out: Hdf5Datasets, dataset: h5py.Dataset) -> None:
         self._out = out
         self._dataset = dataset
         self._at = 0

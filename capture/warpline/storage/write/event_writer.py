@@ -12,7 +12,7 @@ from warpline.model import Packing, StorageError
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.schema import LANE_COLUMNS
 from warpline.storage.write.builder_contents import BuilderContents
-from warpline.storage.write.datasets import Buffered
+from warpline.storage.write.outputs import Filling
 from warpline.storage.write.packing import Packer, lane_order
 from warpline.storage.write.runs import Run, sorting
 from warpline.storage.write.spill import SpillColumn, SpillDirectory
@@ -73,7 +73,7 @@ class EventWriter:
     ``row_of_id`` the row of each event id, None unless asked for.
     """
 
-    def __init__(self, contents: BuilderContents, buffers: Sequence[Buffered], *, with_ids: bool) -> None:
+    def __init__(self, contents: BuilderContents, buffers: Sequence[Filling], *, with_ids: bool) -> None:
         self._contents = contents
         self._buffers = buffers
         self._lanes: dict[str, list[Array]] = {name: [] for name in LANE_COLUMNS}

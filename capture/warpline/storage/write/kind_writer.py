@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import h5py
 import numpy as np
 import orjson
 
 from warpline.model import AttributeSpec
 from warpline.storage.columns.schema import EVENT_COLUMNS
-from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import KindBuffer
-from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.event_writer import KindOrder
+from warpline.storage.write.outputs import ColumnNode, Datasets
 from warpline.storage.write.spill import SpillColumn
 
 _PIECE = 1 << 17
@@ -24,7 +22,7 @@ def write_kinds(
 ) -> None:
     """Write the kinds that have events, after `events`; ``orders`` by code."""
     group = out.file.create_group("kinds")
-    rows: dict[int, h5py.Dataset] = {}
+    rows: dict[int, ColumnNode] = {}
     for buffer in kinds:
         if not buffer.count:
             continue
@@ -35,7 +33,7 @@ def write_kinds(
             ("category", buffer.spec.category),
             ("color", buffer.spec.color),
         ):
-            set_attribute(kind, key, value)
+            out.set_attribute(kind, key, value)
         rows[buffer.code] = out.empty(kind, "row", row_type, buffer.count)
         order = orders[buffer.code]
         attributes, valid = kind.create_group("attributes"), kind.create_group("valid")
@@ -44,25 +42,27 @@ def write_kinds(
             if column is None:
                 continue
             column.fill(buffer.count)
-            describe_attribute(_gather(out, attributes, spec.name, column.values, order, buffer.count), spec)
+            describe_attribute(
+                out, _gather(out, attributes, spec.name, column.values, order, buffer.count), spec
+            )
             if column.valid is not None:
                 _gather(out, valid, spec.name, column.valid, order, buffer.count)
     _write_rows(out, rows)
 
 
-def describe_attribute(dataset: h5py.Dataset, spec: AttributeSpec) -> None:
+def describe_attribute(out: Datasets, dataset: ColumnNode, spec: AttributeSpec) -> None:
     """Describes a column of values by its HDF5 attributes."""
-    set_attribute(dataset, "title", spec.title)
-    set_attribute(dataset, "unit", spec.unit)
-    set_attribute(dataset, "type", spec.dtype)
+    out.set_attribute(dataset, "title", spec.title)
+    out.set_attribute(dataset, "unit", spec.unit)
+    out.set_attribute(dataset, "type", spec.dtype)
     if spec.enum:
         named = {str(number): text for number, text in spec.enum.items()}
-        set_attribute(dataset, "enum", orjson.dumps(named).decode())
+        out.set_attribute(dataset, "enum", orjson.dumps(named).decode())
 
 
 def _gather(
-    out: Datasets, group: h5py.Group, name: str, column: SpillColumn, order: KindOrder, count: int
-) -> h5py.Dataset:
+    out: Datasets, group: ColumnNode, name: str, column: SpillColumn, order: KindOrder, count: int
+) -> ColumnNode:
     dataset = out.empty(group, name, column.dtype.str, count)
     buffer = out.buffered(dataset)
     at = 0
@@ -74,7 +74,7 @@ def _gather(
     return dataset
 
 
-def _write_rows(out: Datasets, datasets: Mapping[int, h5py.Dataset]) -> None:
+def _write_rows(out: Datasets, datasets: Mapping[int, ColumnNode]) -> None:
     """The rows of each kind, ascending, from the column of kinds."""
     out.flush()
     kinds = out.view("events/kind", EVENT_COLUMNS["kind"])

@@ -24,7 +24,7 @@ from warpline.storage.columns.schema import (
 from warpline.storage.index.build_levels import LEAST_EVENTS, build_levels
 from warpline.storage.index.pyramid import skip_rows
 from warpline.storage.index.utilization import BusyCurve, build_curve
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.outputs import Datasets
 from warpline.storage.write.spill import SpillDirectory
 
 Array = npt.NDArray[Any]

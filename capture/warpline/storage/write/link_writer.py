@@ -12,10 +12,9 @@ import orjson
 
 from warpline.model import StorageError
 from warpline.storage.columns.schema import LINK_COLUMNS, NO_ROW
-from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import BuilderContents
-from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.join_keys import join_keys
+from warpline.storage.write.outputs import Datasets
 from warpline.storage.write.runs import sorting
 from warpline.storage.write.spill import SpillColumn, SpillDirectory
 
@@ -123,7 +122,7 @@ def write_links(out: Datasets, links: LinkWriter, spill: SpillDirectory) -> None
     for order in sorting_order(to_rows.read()):
         out.write(by_to, at, order)
         at += len(order)
-    set_attribute(group, "kinds", orjson.dumps(links.names).decode())
+    out.set_attribute(group, "kinds", orjson.dumps(links.names).decode())
 
 
 def sorting_order(values: Int64Array) -> Iterator[Int64Array]:

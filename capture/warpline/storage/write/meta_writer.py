@@ -11,7 +11,7 @@ import orjson
 from warpline.i18n.message import message_table, messages_in
 from warpline.storage.columns.stored_text import utf8
 from warpline.storage.write.builder_contents import BuilderContents
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.outputs import Datasets
 
 
 def write_meta(out: Datasets, contents: BuilderContents, span: tuple[int, int]) -> None:

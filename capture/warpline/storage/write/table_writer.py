@@ -17,7 +17,7 @@ from warpline.storage.columns.schema import (
     TRACK_COLUMNS,
 )
 from warpline.storage.columns.stored_text import utf8
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.outputs import Datasets
 from warpline.storage.write.spill import SpillDirectory
 from warpline.storage.write.string_ids import StringIds
 

@@ -11,8 +11,7 @@ from warpline.model import AttributeValue, StorageError, Track
 from warpline.model.tracks import NO_ATTRIBUTES
 from warpline.storage.columns.attribute_types import column_type, is_group_name
 from warpline.storage.columns.schema import MAX_ATTRIBUTES, MAX_TRACK_VALUES, TRACK_ATTRIBUTE_COLUMNS
-from warpline.storage.columns.stored_text import set_attribute
-from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.outputs import Datasets
 from warpline.storage.write.table_writer import TextTable
 
 _TYPES = {str: "string", bool: "bool", int: "int64", float: "float64"}
@@ -57,9 +56,7 @@ def write_track_attributes(out: Datasets, tracks: Sequence[Track], texts: TextTa
             owners.setdefault(name, []).append(track.index)
             values.setdefault(name, []).append(value)
     if sum(map(len, owners.values())) > MAX_TRACK_VALUES:
-        raise StorageError(
-            f"{out.file.filename}: its tracks have more than {MAX_TRACK_VALUES} attributes together"
-        )
+        raise StorageError(f"its tracks have more than {MAX_TRACK_VALUES} attributes together")
     if not owners:
         return
     group = out.file.create_group("tracks/attributes")
@@ -72,4 +69,4 @@ def write_track_attributes(out: Datasets, tracks: Sequence[Track], texts: TextTa
         node = group.create_group(name)
         out.put(node, "track", np.array(owners[name]), TRACK_ATTRIBUTE_COLUMNS["track"])
         dtype = column_type(attribute_type)
-        set_attribute(out.put(node, "value", np.array(column, dtype), dtype), "type", attribute_type)
+        out.set_attribute(out.put(node, "value", np.array(column, dtype), dtype), "type", attribute_type)

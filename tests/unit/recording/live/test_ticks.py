@@ -15,7 +15,7 @@ from warpline.recording.finalise import finalise
 from warpline.recording.live import process
 from warpline.recording.live.captures import LiveCaptures
 from warpline.recording.live.client import SnapshotProcess
-from warpline.storage import Capture, open_capture
+from warpline.storage import Capture, open_capture, open_part
 from warpline.storage.live.growing import GrowingCapture
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -85,7 +85,7 @@ def test_joined_ticks_show_what_a_snapshot_shows(tmp_path: Path, seed: int) -> N
     for _ in range(16):
         program.run()
         tick = ticks.tick(anew=False)
-        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+        joined = growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns)
         assert joined.span[1] == recording.head_ns - START
     assert tick.settled_ns > tick.kept_ns
     whole = tmp_path / "whole.h5"
@@ -114,7 +114,7 @@ def test_a_range_that_is_open_for_many_ticks_is_one_event(tmp_path: Path) -> Non
         recording.push("inner", number * 500 * MS, thread=1, level=1)
         recording.pop((number * 500 + 100) * MS, thread=1, level=1)
         tick = ticks.tick(anew=False)
-        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+        joined = growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns)
     outer = [event for event in events(joined, 0, 1 << 60) if event[2] == "outer"]
     assert [(start, stop) for _track, _depth, _name, start, stop, _flags in outer] == [(MS, 4_100 * MS)]
     # The part of the last tick is small: the rest was not translated again.
@@ -130,7 +130,7 @@ def test_what_is_recorded_at_its_end_begins_where_it_began(tmp_path: Path) -> No
         if number == 5:
             recording.forward(900 * MS, 2_800 * MS)
         tick = ticks.tick(anew=False)
-        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+        joined = growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns)
     phases = [event for event in events(joined, 0, 1 << 60) if event[0].endswith("phases")]
     assert [(start, stop) for _track, _depth, _name, start, stop, _flags in phases] == [
         (900 * MS, 2_800 * MS)
@@ -148,7 +148,7 @@ def test_what_comes_seconds_late_is_spliced_in(tmp_path: Path) -> None:
             for late in range(60):
                 recording.mark("late", (26_000 + late * 50) * MS)
         tick = ticks.tick(anew=False)
-        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+        joined = growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns)
     names = [name for _track, _depth, name, *_times in events(joined, 0, 1 << 60)]
     assert names.count("late") == 60
     assert names.count("x") == 8
@@ -162,7 +162,7 @@ def test_the_oldest_events_go_when_there_are_too_many(tmp_path: Path) -> None:
         recording.add("x", 1 + number * 1_000, 500 + number * 1_000)
         recording.add("y", 501 + number * 1_000, 1_000 + number * 1_000)
         tick = ticks.tick(anew=False)
-        joined = growing.add(open_capture(tick.path), tick.kept_ns, tick.head_ns)
+        joined = growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns)
     assert len(joined.events) < 60
     assert joined.span[0] > 0
     ticks.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warpline.storage.live.joined import JoinedCapture
-from warpline.storage.live.pieces import LivePart
+from warpline.storage.live.pieces import LivePart, PartEvents
 from warpline.storage.live.tables import SharedTables
 from warpline.storage.read.capture import Capture
 
@@ -37,30 +37,33 @@ class GrowingCapture:
             self._parts.pop()
         if self._parts:
             self._parts[-1] = replace(self._parts[-1], stop_ns=base_ns)
-        self._parts.append(LivePart(self._tables.add(capture, base_ns), base_ns, head_ns, _NEVER, base_ns))
+        self._parts.append(self._part(capture, base_ns, head_ns, _NEVER, base_ns))
         self._join_older()
         self._forget()
         return JoinedCapture(self._parts, self._tables)
+
+    def _part(self, capture: Capture, base_ns: int, head_ns: int, stop_ns: int, zero_ns: int) -> LivePart:
+        places = self._tables.add(capture, zero_ns)
+        return LivePart(places, PartEvents.of(places, zero_ns), base_ns, head_ns, stop_ns, zero_ns)
 
     def _join_older(self) -> None:
         parts = self._parts
         place = len(parts) - _UNSETTLED - 2
         while place >= 0:
             first, second = parts[place], parts[place + 1]
-            together = first.events + second.events
-            if together > max(_MOST_OF_A_PART, 1) or first.events > 2 * second.events:
+            together = first.count + second.count
+            if together > max(_MOST_OF_A_PART, 1) or first.count > 2 * second.count:
                 place -= 1
                 continue
             joined = JoinedCapture((first, second), self._tables, is_drawn=False)
             joined.make_all()
-            places = self._tables.add(joined, 0)
-            parts[place : place + 2] = [LivePart(places, first.base_ns, second.head_ns, second.stop_ns, 0)]
+            parts[place : place + 2] = [self._part(joined, first.base_ns, second.head_ns, second.stop_ns, 0)]
             place -= 1
 
     def _forget(self) -> None:
         while (
             len(self._parts) > _UNSETTLED + 1
-            and sum(part.events for part in self._parts[1:]) >= self._most_events
+            and sum(part.count for part in self._parts[1:]) >= self._most_events
         ):
             self._parts.pop(0)
 

@@ -30,6 +30,9 @@ from warpline.storage.live.pieces import Joint, LivePart, join_lanes, joint_even
 from warpline.storage.live.tables import SharedTables
 from warpline.storage.read.capture import Capture
 
+_LEAST_EVENTS = 2048
+"""Lanes with fewer events are drawn from them: that is quicker than to make levels for every new part."""
+
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
@@ -147,7 +150,7 @@ def levels(events: Events, lanes: Lanes) -> Mapping[str, Array | Callable[[], Ar
     columns: dict[str, list[Array]] = {name: [np.empty(0, dtype)] for name, dtype in LOD_COLUMNS.items()}
     skips: list[Array] = [np.empty(0, np.int64)]
     total = 0
-    for lane in range(len(lanes)):
+    for lane in np.flatnonzero(lanes.count >= _LEAST_EVENTS).tolist():
         run = lanes.rows(lane)
         for level in build_levels(
             events.start[run], events.duration[run], events.flags[run], events.kind[run]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,31 @@ _CUT_START, _CUT_END = int(Flag.CUT_START), int(Flag.CUT_END)
 
 
 @dataclass(frozen=True)
+class PartEvents:
+    """The events of a part as the joint capture has them: times since the recording's start, shared ids.
+
+    ``keys`` has track and depth of each lane.
+    """
+
+    events: Events
+    keys: list[tuple[int, int]]
+
+    @staticmethod
+    def of(places: Places, zero_ns: int) -> PartEvents:
+        """Of a capture whose own times count from ``zero_ns``."""
+        capture, own = places.capture, places.capture.events
+        lanes, shifts = capture.lanes, zero_ns - capture.lane_offset_ns
+        start = own.start
+        if shifts.any():
+            start = start + np.repeat(shifts, lanes.count)
+        name, kind = own.name, own.kind
+        if not places.is_shared:
+            name, kind = places.name.take(name, mode="clip"), places.kind.take(kind)
+        keys = list(zip(places.track[lanes.track].tolist(), lanes.depth.tolist(), strict=True))
+        return PartEvents(Events(start, own.duration, name, kind, own.flags), keys)
+
+
+@dataclass(frozen=True)
 class LivePart:
     """A capture of the recording from ``base_ns`` to ``head_ns``, times that count from the recording's start.
 
@@ -26,15 +53,47 @@ class LivePart:
     """
 
     places: Places
+    mine: PartEvents
     base_ns: int
     head_ns: int
     stop_ns: int
     zero_ns: int
 
-    @property
-    def events(self) -> int:
+    @cached_property
+    def count(self) -> int:
         """Number of its events."""
         return int(self.places.capture.lanes.count.sum())
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """First row of each lane, and where those end that are not left to the next part."""
+        lanes, start = self.places.capture.lanes, self.mine.events.start
+        first, stop = lanes.first, lanes.first + lanes.count
+        for lane in np.flatnonzero(start[stop - 1] >= self.stop_ns).tolist():
+            stop[lane] = first[lane] + start[first[lane] : stop[lane]].searchsorted(self.stop_ns)
+        return list(zip(first.tolist(), stop.tolist(), strict=True))
+
+    @cached_property
+    def first_events(self) -> list[tuple[int, ...]]:
+        """Start, stop, kind, name and flags of the first event of each lane."""
+        return self._events_at([first for first, _stop in self.runs])
+
+    @cached_property
+    def last_events(self) -> list[tuple[int, ...]]:
+        """The same of the last event before the next part; of the first one in a lane that has none."""
+        return self._events_at([max(first, stop - 1) for first, stop in self.runs])
+
+    def _events_at(self, rows: list[int]) -> list[tuple[int, ...]]:
+        events = self.mine.events
+        start = events.start[rows]
+        columns = (
+            start,
+            start + events.duration[rows],
+            events.kind[rows],
+            events.name[rows],
+            events.flags[rows],
+        )
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 @dataclass(frozen=True)
@@ -89,11 +148,8 @@ def join_lanes(parts: Sequence[LivePart]) -> Joint:
     joint = Joint()
     lanes: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for number, part in enumerate(parts):
-        own = part.places.capture.lanes
-        for lane, (track, depth) in enumerate(
-            zip(part.places.track[own.track].tolist(), own.depth.tolist(), strict=True)
-        ):
-            lanes.setdefault((track, depth), []).append((number, lane))
+        for lane, key in enumerate(part.mine.keys):
+            lanes.setdefault(key, []).append((number, lane))
     for (track, _depth), members in sorted(lanes.items()):
         before = joint.count
         for last in _join_lane(parts, dict(members), joint):
@@ -116,32 +172,28 @@ def _join_lane(parts: Sequence[LivePart], lane_of: dict[int, int], joint: Joint)
             if last is not None and last.flags & _CUT_END and last.stop_ns >= part.base_ns:
                 last.stop_ns, last.is_changed = part.head_ns, True
             continue
-        capture = part.places.capture
-        rows, shift = capture.lanes.rows(lane), part.zero_ns - int(capture.lane_offset_ns[lane])
-        starts = capture.events.start[rows]
-        stop = rows.start + int(starts.searchsorted(part.stop_ns - shift))
-        first = rows.start
-        if last is not None and _goes_on(last, part, first, shift):
+        first, stop = part.runs[lane]
+        here = _Last(0, *part.first_events[lane])
+        if last is not None and _goes_on(last, here, part.base_ns):
             first += 1
-        if last is not None and first == rows.start and last.stop_ns > int(starts[0]) + shift:
-            last.stop_ns, last.is_changed = int(starts[0]) + shift, True
+        elif last is not None and last.stop_ns > here.start_ns:
+            last.stop_ns, last.is_changed = here.start_ns, True
         if stop <= first:
             continue
         joint.pieces.append(LanePiece(number, first, stop, joint.count))
         joint.count += stop - first
         if last is not None:
             yield last
-        last = _event(part, stop - 1, shift, joint.count - 1)
+        last = _Last(joint.count - 1, *part.last_events[lane])
     if last is not None:
         yield last
 
 
-def _goes_on(last: _Last, part: LivePart, row: int, shift: int) -> bool:
+def _goes_on(last: _Last, here: _Last, base_ns: int) -> bool:
     """Whether the first event of a part's lane is the rest of the last one before; lengthens that."""
-    here = _event(part, row, shift, 0)
-    if here.start_ns != part.base_ns or here.kind != last.kind or last.stop_ns < part.base_ns:
+    if here.start_ns != base_ns or here.kind != last.kind or last.stop_ns < base_ns:
         return False
-    crosses, is_open = last.stop_ns > part.base_ns, bool(last.flags & _CUT_END)
+    crosses, is_open = last.stop_ns > base_ns, bool(last.flags & _CUT_END)
     if here.name != last.name:
         # A state that was cut at the border is guessed there; the part before knows it.
         is_same = bool(here.flags & _CUT_START) and (is_open or (crosses and here.stop_ns == last.stop_ns))
@@ -159,34 +211,17 @@ def _flags(last: _Last, here: _Last) -> int:
     return kept & ~_CUT_END | here.flags & _CUT_END
 
 
-def _event(part: LivePart, row: int, shift: int, joint_row: int) -> _Last:
-    events: Events = part.places.capture.events
-    start = int(events.start[row]) + shift
-    return _Last(
-        joint_row,
-        start,
-        start + int(events.duration[row]),
-        int(part.places.kind[events.kind[row]]),
-        int(part.places.name[events.name[row]]),
-        int(events.flags[row]),
-    )
-
-
 def joint_events(parts: Sequence[LivePart], joint: Joint) -> Events:
     """The columns of the joint lanes; times count from the recording's start."""
-    n = joint.count
-    start, duration = np.empty(n, np.int64), np.empty(n, np.int64)
-    name, kind, flags = np.empty(n, np.uint32), np.empty(n, np.uint8), np.empty(n, np.uint8)
-    for piece in joint.pieces:
-        places, zero = parts[piece.part].places, parts[piece.part].zero_ns
-        capture, own = places.capture, slice(piece.first, piece.stop)
-        mine = slice(piece.row, piece.row + piece.stop - piece.first)
-        shift = zero - int(capture.lane_offset_ns[capture.lane_of_row(piece.first)])
-        np.add(capture.events.start[own], shift, out=start[mine])
-        duration[mine] = capture.events.duration[own]
-        np.take(places.name, capture.events.name[own], out=name[mine], mode="clip")
-        np.take(places.kind, capture.events.kind[own], out=kind[mine])
-        flags[mine] = capture.events.flags[own]
+
+    def joined(name: str, dtype: npt.DTypeLike) -> Any:
+        columns = [getattr(part.mine.events, name) for part in parts]
+        pieces = [columns[piece.part][piece.first : piece.stop] for piece in joint.pieces]
+        return np.concatenate([np.empty(0, dtype), *pieces])
+
+    duration, flags = joined("duration", np.int64), joined("flags", np.uint8)
     for last in joint.changed:
         duration[last.row], flags[last.row] = last.stop_ns - last.start_ns, last.flags
-    return Events(start, duration, name, kind, flags)
+    return Events(
+        joined("start", np.int64), duration, joined("name", np.uint32), joined("kind", np.uint8), flags
+    )

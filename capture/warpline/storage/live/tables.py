@@ -214,6 +214,11 @@ class Places:
     name: UInt32Array
 
     @cached_property
+    def is_shared(self) -> bool:
+        """Whether the capture's texts and kinds have the shared ids already, as that of joined parts has."""
+        return isinstance(self.capture.strings, SharedStrings)
+
+    @cached_property
     def stack(self) -> UInt32Array:
         """Ids of the capture's stacks."""
         frame, parent = self.capture.stacks

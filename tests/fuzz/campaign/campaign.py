@@ -27,16 +27,16 @@ from typing import Any
 from tests.fuzz.campaign import (
     actions,
     fork_server,
+    format_seeds,
     mutate_h5,
     mutate_json,
-    mutate_pb,
     mutate_spool,
     mutate_sqlite,
     small_seeds,
     values_in_place,
 )
 
-KINDS = ("h5", "json", "sqlite", "pb", "spool", "other")
+KINDS = ("h5", "json", "sqlite", "pb", "profile", "spool", "other")
 GOOD = ("ok", "refused")
 MUTATORS_LIMITS = (ValueError, TypeError, KeyError, OSError, AttributeError, RecursionError)
 FORMATS = Path(__file__).resolve().parents[2] / "data" / "format"
@@ -79,14 +79,13 @@ def seeds_of(kind: str, data: Path | None, work: Path) -> list[Any]:
     if kind == "json":
         others = mutate_json.seeds(data, small_seeds.JSON_BYTES) if data else []
         return small_seeds.own_traces() + others
-    if data is None:
-        return []
+    if kind == "pb":
+        return format_seeds.protobuf(data)
+    if kind == "profile":
+        return format_seeds.profiles()
     if kind == "sqlite":
-        return small_seeds.small_databases(data, folder)
-    if kind == "other":
-        return small_seeds.small_files(data)
-    profiles = [path.read_bytes() for path in sorted(data.glob("**/paddle*.pb"))]
-    return [mutate_pb.pruned(profile, most) for profile in profiles for most in (3, 8)]
+        return format_seeds.databases(folder) + (small_seeds.small_databases(data, folder) if data else [])
+    return small_seeds.small_files(data) if data else []
 
 
 def record_seeds(work: Path) -> None:
@@ -122,13 +121,12 @@ def make(kind: str, seeds: list[Any], folder: Path, rng: random.Random) -> tuple
         path.write_bytes(content)
         return path, f"{seed[0]}: {what}"
     if kind == "sqlite":
-        path = folder / "x.sqlite"
+        path = folder / f"x{seed.suffix}"
         return path, f"{seed.name}: {mutate_sqlite.mutate(seed, path, rng)}"
-    if kind == "pb":
-        content, what = mutate_pb.mutate(seed, rng)
-        path = folder / "x.pb"
-        path.write_bytes(content)
-        return path, what
+    if kind in ("pb", "profile"):
+        path = folder / seed.file_name
+        path.write_bytes(seed.mutate(seed.content, rng))
+        return path, seed.name
     path = folder / "x.h5.spool"
     return path, f"{seed.name}: {mutate_spool.mutate(seed, path, rng)}"
 

@@ -132,7 +132,7 @@ def _message(*fields: tuple[int, int | bytes]) -> bytes:
     return mutate_pb.pack(wired, random.Random(0), 0)
 
 
-def _own_profile() -> bytes:
+def own_profile() -> bytes:
     """One thread: an operator with shapes, a call, its kernel and its copy, an allocation."""
     shapes = _message((1, b"X"), (2, _message((1, _message((1, 2), (1, 3))))))
     kernel = _message((1, b"gemm"), (2, 3), (3, 30), (4, 40), (5, 0), (6, 1), (7, 7), (8, 5),
@@ -158,7 +158,7 @@ def _own_profile() -> bytes:
 def _pb_seeds(data: Path | None) -> list[bytes]:
     profiles = sorted(data.glob("**/paddle*.pb")) if data else []
     pruned = [mutate_pb.pruned(path.read_bytes(), most) for path in islice(profiles, 6) for most in (3, 8)]
-    return [_own_profile(), *(one for one in pruned if len(one) <= 4 * _SEED_BYTES)]
+    return [own_profile(), *(one for one in pruned if len(one) <= 4 * _SEED_BYTES)]
 
 
 def _mutate_pb(data: bytes, rng: random.Random) -> bytes:

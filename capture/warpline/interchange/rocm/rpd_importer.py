@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.i18n import english, tr
-from warpline.interchange.framework.columns import real
+from warpline.interchange.framework.columns import real, scalar_text
 from warpline.interchange.framework.event_sink import EventSink
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
 from warpline.interchange.framework.sqlite_file import SqliteFile, names_table
@@ -59,7 +59,8 @@ class RpdImporter:
         sink = EventSink(builder, options)
         work = RocmWork(sink)
         with SqliteFile(path, cancelled) as database:
-            texts: dict[Any, str] = dict(database.rows("SELECT id, string FROM rocpd_string"))
+            strings = database.rows("SELECT id, string FROM rocpd_string")
+            texts = {number: scalar_text(text) for number, text in strings}
             progress(0.1, tr("reading {what}", what="rocpd_api"))
             for columns in database.batches(_CALLS):
                 _add_calls(work, columns, texts)

@@ -56,10 +56,10 @@ def strings(count: int) -> Iterator[Event]:
 
 
 def counters(count: int) -> Iterator[Event]:
-    """Counters with one value each."""
-    return (
-        {"ph": "C", "name": f"counter {i}", "pid": 1, "ts": i, "args": {"value": i}} for i in range(count)
-    )
+    """Counters with one value each, and an event, without which nothing is exported."""
+    yield _span(0)
+    for i in range(count):
+        yield {"ph": "C", "name": f"counter {i}", "pid": 1, "ts": i, "args": {"value": i}}
 
 
 def devices(count: int) -> Iterator[Event]:

@@ -1,8 +1,8 @@
 """Everything that takes hours, one after the other, and a page of results: ``python -m tests.night --scale 0.01``.
 
-Hostile inputs, kills, the real programs, the sanitizers and the long use of recorder and window. One that ends badly
-keeps none of the others from running. The page is ``build/night/results.md``, the whole output of each part lies beside
-it; the exit status is 1 when one ended badly.
+Hostile inputs, kills, the real programs, twice as much of everything, the sanitizers and the long use of recorder and
+window. One that ends badly keeps none of the others from running. The page is ``build/night/results.md``, the whole
+output of each part lies beside it; the exit status is 1 when one ended badly.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ def parts(scale: float, data: Path | None) -> list[Part]:
             "fuzz", (*python, "tests.fuzz.whole", "--seconds", str(max(1, round(SECONDS * scale))), *traces)
         ),
         Part("fidelity", (*python, "pytest", *fidelity, *some)),
+        Part(
+            "doubling",
+            (sys.executable, "tests/benchmarks/bench_doubling.py", "--scale", str(min(1.0, scale))),
+        ),
         Part("sanitizers", ("scripts/sanitize.sh", *(() if scale >= 1 else ("-k", "itt")))),
         Part("soak", (*python, "tests.soak.run", str(HOURS * scale))),
     ]

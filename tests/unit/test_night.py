@@ -30,6 +30,7 @@ def test_a_small_night_has_every_part() -> None:
         "kills",
         "fuzz",
         "fidelity",
+        "doubling",
         "sanitizers",
         "soak",
     ]

@@ -123,7 +123,7 @@ class SchedulerLog:
 
     def finish(self, stop_ns: int | None = None) -> None:
         """Adds everything to the capture; what still lasts ends at ``stop_ns``, by default with the last event."""
-        if not self._switches:
+        if not any(len(part[0]) for part in self._switches):
             return
         time, cpu, prev, state, following = _joined(self._switches)
         state = states_of(state, self._are_old).astype(np.int8)

@@ -49,10 +49,10 @@ class RocmWork:
 
     def add_calls(
         self, pids: Numbers, tids: Numbers, start: Numbers, stop: Numbers, names: Sequence[Any],
-        keys: Numbers, categories: Sequence[str], payloads: Sequence[Any],
+        keys: Numbers, categories: Sequence[Any], payloads: Sequence[Any],
     ) -> None:  # fmt: skip
         """Add calls and markers of threads. ``keys`` identify the calls: GPU work refers to its call by key."""
-        categories = [category or "" for category in categories]
+        categories = [scalar_text(category) for category in categories]
         is_marker = np.array([_MARKER.search(category) is not None for category in categories], bool)
         threads = [
             self.sink.thread(pid, tid, is_first=pid == tid)

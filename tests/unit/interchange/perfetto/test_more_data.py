@@ -10,6 +10,7 @@ from tests.fuzz.guided.formats import message
 from tests.unit.interchange.import_tools import imported, rows, skipped
 from tests.unit.interchange.profiles.stack_tools import stacks
 
+from warpline.model import ImportFormatError
 from warpline.storage import Capture
 
 
@@ -56,6 +57,12 @@ def test_a_woken_thread_waits_for_a_core_until_it_runs(tmp_path: Path) -> None:
         ("worker  71", 100, 100), ("Thread 70", 200, 100), ("worker  71", 300, 100),
     ]  # fmt: skip
     assert [(process.pid, process.name) for process in capture.processes] == [(70, "app")]
+
+
+def test_a_list_of_no_switches_is_none(tmp_path: Path) -> None:
+    compact = message((1, b""), (2, b""), (3, b""), (5, b"app"))
+    with pytest.raises(ImportFormatError, match="holds no events"):
+        capture_of(tmp_path, TREE, packet((10, 1), (1, message((1, 0), (4, compact)))))
 
 
 def test_compact_switches_equal_plain_ones(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_doubling.py [--scale 1.0] [--shapes NAME …] [--formats NAME …] [--parts NAME …]
 
 Processor time and the highest memory of a fork, the best of two. Bars: twice as much costs at most 2.5 times as much,
-less what next to nothing costs, and 300 MB and 60 bytes an event at most, pages of mapped files included. A row shows the
-parts that cost most; whatever is beyond a bar is listed below. The exit status is 1 when something is.
+less what next to nothing costs; and at most 300 MB and 60 bytes an event, pages of mapped files included. A row shows
+the parts that cost most; whatever is beyond a bar is listed below. The exit status is 1 when something is.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ def beyond(part: str, sizes: tuple[int, int, int], three: tuple[Cost, Cost, Cost
     first, second = once.cpu_s - nothing.cpu_s, twice.cpu_s - nothing.cpu_s
     if second > _LEAST_S and second > BAR * max(first, _LEAST_S / BAR):
         found.append(f"{part}: {once.cpu_s:.2f} → {twice.cpu_s:.2f} s, {second / max(first, 0.01):.2f} times")
-    if twice.peak_bytes > memory_bar(sizes[2]):
+    most = memory_bar(sizes[2])
+    if twice.peak_bytes > most:
         found.append(
-            f"{part}: {twice.peak_bytes / 1e6:.0f} MB, at most {memory_bar(sizes[2]) / 1e6:.0f} MB for {sizes[2]:,} events"
+            f"{part}: {twice.peak_bytes / 1e6:.0f} MB, at most {most / 1e6:.0f} MB for {sizes[2]:,} events"
         )
     return found
 
@@ -85,7 +86,16 @@ def _row(name: str, size: int, once: Costs, twice: Costs) -> str:
 
 def table(inputs: dict[str, tuple[Write, int]], parts: tuple[str, ...], times: int) -> list[str]:
     """Print a row for each input; returns what is beyond a bar."""
-    head = ("grows", "from → to", "import", "info", "check", "dearest finding", "dearest report", "dearest export")
+    head = (
+        "grows",
+        "from → to",
+        "import",
+        "info",
+        "check",
+        "dearest finding",
+        "dearest report",
+        "dearest export",
+    )
     print("| " + " | ".join((*head, "highest memory")) + " |")
     print("|---|---" + "|---:" * 7 + "|")
     found = []
@@ -121,7 +131,10 @@ def main() -> int:
     parser.add_argument("--shapes", nargs="*", choices=list(SHAPES), default=list(SHAPES))
     parser.add_argument("--formats", nargs="*", choices=list(MADE), default=list(MADE))
     parser.add_argument(
-        "--parts", nargs="+", default=[""], help="parts of names such as: info check finding export 'report steps'"
+        "--parts",
+        nargs="+",
+        default=[""],
+        help="parts of names such as: info check finding export 'report steps'",
     )
     parser.add_argument("--times", type=int, default=2, help="of how many attempts the best counts")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Small files of the other formats: protocol buffers, databases, profiles and tables, some made here, some of ``data``."""
+"""Small files of the other formats: protocol buffers, databases, profiles and tables."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ from tests.unit.interchange.profiles import profile_seeds
 
 Mutate = Callable[[bytes, random.Random], bytes]
 _PROTOBUF = {"xplane": "x.xplane.pb", "perfetto": "x.pftrace", "pprof": "profile.pb"}
-_DATABASES = {"ascend-db": "ascend_pytorch_profiler_0.db", "rpd": "x.rpd", "rocpd": "x.db", "rocprof-v1": "x.db"}
-_DOCUMENTS = {"rocprofv3": "x.json", "otlp": "x.json", "rocprof-csv": "71_kernel_trace.csv", "ncu-csv": "ncu.csv"}  # fmt: skip
+_DATABASES = {
+    "ascend-db": "ascend_pytorch_profiler_0.db",
+    "rpd": "x.rpd",
+    "rocpd": "x.db",
+    "rocprof-v1": "x.db",
+}
+_DOCUMENTS = {
+    "rocprofv3": "x.json",
+    "otlp": "x.json",
+    "rocprof-csv": "71_kernel_trace.csv",
+    "ncu-csv": "ncu.csv",
+}
 _PROFILES = {"v8": "x.cpuprofile", "torch-memory": "x.pickle", "trace-dat": "trace.dat", "perf": "perf.data"}
+_IN_DATA = (("**/paddle*.pb", "x.pb"), ("**/*.xplane.pb", "x.xplane.pb"), ("**/*.p*f*trace", "x.pftrace"))
 _PRUNED_BYTES = 20_000
 
 
@@ -46,7 +57,7 @@ def _seeds(file_names: dict[str, str]) -> list[Seed]:
 def protobuf(data: Path | None) -> list[Seed]:
     """Messages of every importer that reads protocol buffers."""
     found = [*_seeds(_PROTOBUF), Seed("paddle", traces.own_profile(), formats.mutate, "x.pb")]
-    for pattern, name in (("**/paddle*.pb", "x.pb"), ("**/*.xplane.pb", "x.xplane.pb"), ("**/*.p*f*trace", "x.pftrace")):  # fmt: skip
+    for pattern, name in _IN_DATA:
         for path in sorted(data.glob(pattern)) if data else []:
             for most in (3, 8):
                 content = mutate_pb.pruned(path.read_bytes()[:4_000_000], most)

@@ -319,7 +319,7 @@ def _all_segments(
     tracked[host.actor[host.cause != Cause.NOT_RECORDED]] = True
     _next_part(view, progress, 0.2)
     gpu_times: list[GpuTime] = []
-    if view.has(*GPU_KINDS):
+    if view.were_recorded(*GPU_KINDS):
         wanted = {gpu.tracks: gpu for gpu in gpus(view)}
         if target.gpu is not None:
             overlapping = [tracks for tracks in wanted if tracks & target.gpu.tracks]

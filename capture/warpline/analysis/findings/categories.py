@@ -156,7 +156,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     # A child process without known lines is the cause, whatever it did.
     is_child, *contended = _passes(segments, pieces, (Cause.CHILD, Cause.SEMAPHORE, Cause.LOCK, Cause.GIL))
     category[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
-    if target.gpu is None and not view.has("thread_state"):
+    if target.gpu is None and not view.were_recorded("thread_state"):
         category[category == NUMBER["running"]] = NUMBER["active"]
         _categorize_samples(view, segments, pieces, category)
         category[(category == NUMBER["active"]) & _inside(*operator_intervals(view, target), pieces)] = (
@@ -189,7 +189,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
 
 def _categorize_samples(view: View, segments: Segments, pieces: Pieces, category: Int8Array) -> None:
     """Split time without states into time with a sampled stack, time that the sampler calls idle, and the rest."""
-    if view.has("operator"):
+    if view.were_recorded("operator"):
         return
     place = segments.place[pieces.leaf]
     sampled = np.flatnonzero((category == NUMBER["active"]) & (place >= 0))
@@ -294,7 +294,7 @@ def _inside(start: Int64Array, stop: Int64Array, pieces: Pieces) -> npt.NDArray[
 
 def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
     """When the target thread was inside operators; empty when thread states were recorded."""
-    if target.gpu is not None or view.has("thread_state") or not view.has("operator"):
+    if target.gpu is not None or view.were_recorded("thread_state") or not view.were_recorded("operator"):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     events = view.events("operator", frozenset(target.tracks))
     return merge_intervals(np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns))
@@ -303,7 +303,7 @@ def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64
 def range_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
     """When the target thread was inside named ranges; empty when thread states or operators were recorded."""
     none = np.empty(0, np.int64)
-    if target.gpu is not None or view.has("thread_state", "operator"):
+    if target.gpu is not None or view.were_recorded("thread_state", "operator"):
         return none, none
     kinds = [kind for kind in RANGE_KINDS if kind in view.capture.kinds]
     events = join_events([view.events(kind, frozenset(target.tracks)) for kind in kinds])

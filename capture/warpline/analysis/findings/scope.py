@@ -77,7 +77,7 @@ def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
     """
     if uri is not None:
         return _target_of_uri(view, uri)
-    if view.has(*GPU_KINDS):
+    if view.were_recorded(*GPU_KINDS):
         active = gpus(view)
         if len(active) == 1:
             return _gpu_target(active[0])
@@ -222,7 +222,7 @@ def _running_ns(view: View, threads: int) -> Int64Array:
     """How long each thread ran, ns."""
     total = np.zeros(threads, np.int64)
     running = view.capture.strings.id("running")
-    if running is None or not view.has("thread_state"):
+    if running is None or not view.were_recorded("thread_state"):
         return total
     wanted = np.arange(len(view.capture.strings)) == running
     thread_of_track = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks], np.int64)
@@ -277,7 +277,7 @@ def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
     thread = view.capture.threads[target.thread]
     start = view.start_ns if thread.start_ns is None else max(thread.start_ns, view.start_ns)
     stop = view.stop_ns if thread.stop_ns is None else min(thread.stop_ns, view.stop_ns)
-    if not view.has("thread_state"):
+    if not view.were_recorded("thread_state"):
         first, last = _first_and_last(view, target)
         start, stop = max(start, first), min(stop, last)
     outside = view.duration_ns - (stop - start)

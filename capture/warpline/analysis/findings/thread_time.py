@@ -122,7 +122,7 @@ class Threads:
     @property
     def has_states(self) -> bool:
         """Whether thread states were recorded."""
-        return self.view.has("thread_state")
+        return self.view.were_recorded("thread_state")
 
     @cached_property
     def calls(self) -> BlockingCalls:

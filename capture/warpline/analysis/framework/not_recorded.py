@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.framework.selection import GPU_KINDS
+from warpline.analysis.framework.selection import GPU_KINDS, own_kinds, recorded_kinds
 from warpline.i18n import english
 from warpline.model.links import LAUNCH
 
@@ -102,11 +102,13 @@ _TOGETHER = ((frozenset({"memcpy", "memset"}), "memory_operations"), (frozenset(
 
 def lacking(spec: ReportSpec, capture: Capture) -> NotRecorded | None:
     """Why a report cannot have rows, without computing it; None if the capture holds what it needs."""
-    if spec.needs and not any(kind in capture.kinds and len(capture.kinds[kind]) for kind in spec.needs):
+    if spec.needs and own_kinds(capture).isdisjoint(spec.needs):
         together = (name for kinds, name in _TOGETHER if kinds.issuperset(spec.needs))
         known = spec.needs[0] if len(spec.needs) == 1 else next(together, "")
         known = known or next((kind for kind in ("operator", *spec.needs) if kind in spec.needs), "")
         answer = NOT_RECORDED.get(known)
+        if not recorded_kinds(capture).isdisjoint(spec.needs):
+            return _NOT_IN_PART
         if answer is None:
             return NotRecorded(english("needs events of kind {kinds}", kinds=" / ".join(sorted(spec.needs))))
         if known in _OF_GPUS and "imported_from" in capture.meta:
@@ -123,6 +125,10 @@ def _has_launches(capture: Capture) -> bool:
 
 
 _AT_ONCE = 1 << 16
+_NOT_IN_PART = NotRecorded(
+    english("the exported range holds no such events, but the whole capture does"),
+    english("export a longer range"),
+)
 _NO_GPU = english("the imported trace contains no GPU work")
 _OF_GPUS = frozenset({"kernel", "gpu", "memory_operations"})
 _ACCELERATOR = re.compile(r"mtia|npu|xpu|hpu|tpu|mlu|musa|ipu|privateuse", re.IGNORECASE)
@@ -130,8 +136,13 @@ _ACCELERATOR = re.compile(r"mtia|npu|xpu|hpu|tpu|mlu|musa|ipu|privateuse", re.IG
 
 
 def of_import(answer: NotRecorded, capture: Capture) -> NotRecorded:
-    """The answer adapted to an imported capture: what the trace contains instead, or what to turn on."""
+    """The answer adapted to a capture that is a part of another one, or was imported: what the trace contains instead,
+    or what to turn on.
+    """
     subject = next((name for name, known in NOT_RECORDED.items() if known is answer), "")
+    kinds = next((kinds for kinds, name in _TOGETHER if name == subject), {subject})
+    if not (recorded_kinds(capture) - own_kinds(capture)).isdisjoint(kinds):
+        return _NOT_IN_PART
     if subject not in _OF_GPUS or "imported_from" not in capture.meta:
         return answer
     categories = _device_categories(capture)

@@ -63,6 +63,18 @@ def is_exported_range(capture: Capture) -> bool:
     return isinstance(source, dict) and bool(source.get("is_range"))
 
 
+def own_kinds(capture: Capture) -> frozenset[str]:
+    """The kinds of which the capture holds events."""
+    return frozenset(name for name, table in capture.kinds.items() if len(table))
+
+
+def recorded_kinds(capture: Capture) -> frozenset[str]:
+    """The kinds of which events were recorded; for an exported range, also those of the whole capture it comes from."""
+    source = capture.meta.get("exported_from")
+    kinds = source.get("kinds") if isinstance(source, dict) else None
+    return own_kinds(capture) | frozenset(map(str, kinds if isinstance(kinds, list) else ()))
+
+
 class View:
     """A capture seen through a selection. Finds rows by binary search in lanes, so cost grows with the selection.
 
@@ -199,6 +211,16 @@ class View:
     def has(self, *kinds: str) -> bool:
         """Whether the capture holds any event of these kinds, selected or not."""
         return any(kind in self.capture.kinds and len(self.capture.kinds[kind]) for kind in kinds)
+
+    def were_recorded(self, *kinds: str) -> bool:
+        """`has`, for an exported range of the whole capture: a range without an operator does not show that operators
+        were not recorded.
+        """
+        return not self._recorded_kinds.isdisjoint(kinds)
+
+    @cached_property
+    def _recorded_kinds(self) -> frozenset[str]:
+        return recorded_kinds(self.capture)
 
     def count(self, kind: str, tracks: frozenset[int] | None = None) -> int:
         """Number of selected events of a kind, ignoring the name filter."""

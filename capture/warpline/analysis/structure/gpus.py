@@ -15,7 +15,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.lane_sweep import times_together
 from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
 from warpline.analysis.framework.selected.spans import Span
-from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.selection import GPU_KINDS, View, is_exported_range
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import Intervals, combination_times
 from warpline.model import Track
@@ -64,7 +64,15 @@ def gpus(view: View) -> list[Gpu]:
         result.append(
             Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks))
         )
-    return [gpu for gpu in result if any(view.everything().count(kind, gpu.tracks) for kind in GPU_KINDS)]
+    return [gpu for gpu in result if _has_worked(view, gpu)]
+
+
+def _has_worked(view: View, gpu: Gpu) -> bool:
+    """Whether work of the GPU was recorded, in the selected range or not."""
+    if is_exported_range(view.capture) and view.were_recorded(*GPU_KINDS):
+        # A part keeps the tracks of the whole: streams without work in the range are idle, not unrecorded.
+        return any(view.capture.tracks[track].role == "stream" for track in gpu.tracks)
+    return any(view.everything().count(kind, gpu.tracks) for kind in GPU_KINDS)
 
 
 def stream_titles(view: View, streams: Sequence[int]) -> list[str]:

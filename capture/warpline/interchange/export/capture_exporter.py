@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.selection import Selection, View, recorded_kinds
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.pseudonyms import Pseudonyms, without_texts
@@ -131,6 +132,7 @@ class CaptureCopy:
             "origin_ns": capture.span[0] if (whole := whole_start_ns(capture)) is None else whole,
             "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
             "is_range": self._selection.is_bounded,
+            "kinds": self._recorded_kinds() if self._selection.is_bounded else [],
             "next_work": self._next_work() if self._selection.is_bounded else [],
         }
         for index, clock in enumerate(capture.clocks):
@@ -175,6 +177,14 @@ class CaptureCopy:
             for attribute in spec.attributes
         )
         return replace(spec, name=text(spec.name), title=text(spec.title), attributes=attributes)
+
+    def _recorded_kinds(self) -> list[str]:
+        """The kinds of which the selected tracks have events at any time: none in the range is not none recorded."""
+        view = View(self._capture, Selection(tracks=self._selection.tracks))
+        known = recorded_kinds(self._capture)
+        return sorted(
+            self._text(kind) for kind in known if view.count(kind) or not len(self._capture.kinds[kind])
+        )
 
     def _next_work(self) -> list[dict[str, Any]]:
         """The first work of each GPU stream after the range: its track's URI and start, and the end (None: unknown) and

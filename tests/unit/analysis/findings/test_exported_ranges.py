@@ -10,6 +10,7 @@ from tests.unit.analysis.analysis_tools import Open, rows_of
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Diagnosis
 from warpline.analysis.findings.wording import finding_lines, headline
+from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection, View
 from warpline.interchange import import_files
 from warpline.interchange.export.exporting import export_capture
@@ -52,6 +53,33 @@ def test_a_part_gives_the_same_diagnosis_and_reports_as_the_range(
             assert [row.get(column) for row in rows_of(part, report)] == inside, report
 
 
+@pytest.mark.parametrize(
+    ("trace", "milliseconds", "target"),
+    [
+        # The GPU idles all the time, but it waits for the CPU all the same.
+        ("torch/**/critical_path/alexnet/*.json.gz", (1_200, 1_250), "GPU 0 · NVIDIA A100-PG509-200"),
+        # No operator runs, but operators were recorded.
+        ("torch/**/cpu_only/rank-34*.json.gz", (647, 660), "pt_main_thread (1074)"),
+    ],
+)
+def test_what_a_part_lacks_was_recorded_all_the_same(
+    opened: Open, tmp_path: Path, trace: str, milliseconds: tuple[int, int], target: str
+) -> None:
+    whole = opened(trace)
+    start, stop = (whole.span[0] + moment * MS for moment in milliseconds)
+    part_file = export_capture(whole, tmp_path / "part.h5", ExportSelection(start_ns=start, stop_ns=stop))
+    of_range = diagnose(View(whole, Selection(start, stop)))
+    with open_capture(part_file) as part:
+        of_part = diagnose(View(part))
+        kernels = compute_report(part, "cuda_gpu_kern_sum")
+    assert of_range.budget is not None
+    assert of_range.budget.waited_for == target
+    assert _said(of_part) == _said(of_range)
+    assert of_part.notices == of_range.notices
+    has_gpu = target.startswith("GPU")
+    assert ("the whole capture does" in str(kernels.result)) == has_gpu
+
+
 def test_an_operator_longer_than_the_range_counts_as_long_as_the_range(
     data_dir: Path, tmp_path: Path
 ) -> None:
@@ -64,8 +92,8 @@ def test_an_operator_longer_than_the_range_counts_as_long_as_the_range(
         of_range = diagnose(View(whole, Selection(start, stop)))
         part_file = export_capture(whole, tmp_path / "part.h5", ExportSelection(start_ns=start, stop_ns=stop))
     with open_capture(part_file) as part:
-        of_part = diagnose(View(part))
+        of_part = diagnose(View(part), of="process/2869224.1/thread/2869224.1/operators")
     operators = next(finding for finding in of_part.findings if finding.id == "operators")
     assert "aten::empty_strided: 50.00 ms (100 %) in one call" in operators.text  # of 29.94 s
-    assert "No GPU work was recorded in this range." in of_part.notices
+    assert not of_part.notices
     assert not any("∞" in finding.text for finding in of_range.findings)

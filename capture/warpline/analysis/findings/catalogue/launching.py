@@ -206,7 +206,7 @@ def _for_small_kernels(case: Case, kernels: int) -> str:
         remedy = english(
             'They are compiled already: use CUDA graphs (mode="reduce-overhead"), or larger batches.'
         )
-    elif case.view.has("operator"):
+    elif case.view.were_recorded("operator"):
         remedy = english("Launch fewer, larger kernels: larger batches, torch.compile, or CUDA graphs.")
     else:
         remedy = english(

@@ -61,7 +61,7 @@ def find_operators(case: Case) -> Iterator[Finding]:
 def find_time_between(case: Case) -> Iterator[Finding]:
     """Find time outside any operator."""
     pieces = pieces_of(case, "active")
-    if not len(pieces) or not case.view.has("operator"):
+    if not len(pieces) or not case.view.were_recorded("operator"):
         return
     text = english(
         "No operator runs in {time} of {whole} ({percent:.0f} %). The recording does not show whether Python code runs "

@@ -96,7 +96,7 @@ def find_time_between_ranges(case: Case) -> Iterator[Finding]:
 
 def find_requests(case: Case) -> Iterator[Finding]:
     """Find asynchronous requests beside the threads."""
-    if case.target.gpu is not None or case.view.has("thread_state"):
+    if case.target.gpu is not None or case.view.were_recorded("thread_state"):
         return
     flight = requests_in_flight(case.view)
     if flight is not None and int(flight.times[1:].sum()) >= NOTE * case.whole_ns:

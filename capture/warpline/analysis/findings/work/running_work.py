@@ -179,7 +179,7 @@ def _time_in(case: Case, pieces: Int64Array, start_ns: int, stop_ns: int) -> int
 
 def _running_pieces(case: Case) -> Int64Array:
     keys = ["running", "other_threads"]
-    if not case.view.has("operator"):
+    if not case.view.were_recorded("operator"):
         keys += ["active", "sampled", "ranges", "between_ranges"]
     own = np.isin(case.category, [NUMBER[key] for key in keys])
     own &= (case.segments.cause[case.pieces.leaf] == Cause.RUNNING) & ~case.claimed

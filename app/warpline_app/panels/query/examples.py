@@ -42,7 +42,6 @@ class ExampleList(QWidget):
         for example in EXAMPLES:
             item = QListWidgetItem(translated(example.title))
             item.setData(Qt.ItemDataRole.UserRole, example.sql)
-            item.setToolTip(plain(example.sql))
             if needs_two_captures(example):
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
                 item.setToolTip(plain(tr('Needs two captures: warpline query before.h5 after.h5 "SELECT …"')))

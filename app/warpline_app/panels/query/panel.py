@@ -55,7 +55,7 @@ class QueryPanel(Panel):
         """A query was asked before the process was ready."""
         self.run_button = QPushButton(tr("Run"))
         self.run_button.setObjectName("primary")
-        self.run_button.setToolTip(native_keys(tr("Run the query (Ctrl+Return)")))
+        self.run_button.setToolTip(plain(native_keys(tr("Run the query (Ctrl+Return)"))))
         self.run_button.clicked.connect(self.run)
         self.cancel_button = QPushButton(tr("Cancel"))
         self.cancel_button.setToolTip(tr("Stop the query (Esc)"))

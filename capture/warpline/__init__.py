@@ -97,6 +97,11 @@ else:
                 return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    def load_ipython_extension(shell):
+        from warpline.integrations.notebook import load
+
+        load(shell)
+
     def __dir__():
         return sorted({*globals(), *__all__})
 

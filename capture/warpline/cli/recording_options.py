@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from warpline.i18n import tr
-from warpline.recording.sources.registry import default_trace, trace_names
+from warpline.model.errors import UsageError
+from warpline.recording.sources.registry import default_trace, parse_trace, trace_names
 
 
 def add_recording_options(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +49,7 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
 
 def trace_sources(text: str) -> tuple[str, ...]:
     """``type=`` for ``--trace``: a comma-separated list of sources."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in trace_names()]
-    if unknown or not names:
-        known = ",".join(trace_names())
-        raise argparse.ArgumentTypeError(
-            tr("not a list of sources: {text!r} (choose from {known})", text=text, known=known)
-        )
-    return names
+    try:
+        return parse_trace(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

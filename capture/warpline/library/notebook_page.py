@@ -12,6 +12,17 @@ from warpline.interchange.export.selection import ExportSelection
 from warpline.library.pictures import PngPicture
 from warpline.storage import Capture
 
+_THEMES = {
+    "dark": '[data-jp-theme-light="false"], .vscode-dark, .dark, .dark-theme',
+    "light": '[data-jp-theme-light="true"], .vscode-light, .light, .light-theme',
+}
+"""What JupyterLab and nbconvert, VS Code and marimo write at the page when they are dark, or light: without it the
+timeline would have the colors of the desktop.
+"""
+_STYLE = "".join(
+    f":is({marks}) .warpline-page iframe{{color-scheme:{scheme}}}" for scheme, marks in _THEMES.items()
+)
+
 
 class NotebookPage:
     """The exported page of a part of a capture. At the end of a cell it is shown, also in a saved notebook.
@@ -34,7 +45,8 @@ class NotebookPage:
         if self.picture is not None:
             data = base64.b64encode(self.picture).decode("ascii")
             below = f'<img alt="the timeline" style="width:100%" src="data:image/png;base64,{data}"/>'
-        return f'<div style="position:relative;height:{self.height}px;overflow:hidden">{below}{frame}</div>'
+        box = f"position:relative;height:{self.height}px;overflow:hidden"
+        return f'<style>{_STYLE}</style><div class="warpline-page" style="{box}">{below}{frame}</div>'
 
     def _repr_png_(self) -> bytes | None:
         return None if self.picture is None else bytes(self.picture)

@@ -124,12 +124,17 @@ class OwnRecording:
 
 
 def recording_for(
-    targets: frozenset[ProfilerTarget], folder: Callable[[], Path], name: str
+    targets: frozenset[ProfilerTarget], folder: Callable[[], Path], name: str, sources: tuple[str, ...] = ()
 ) -> CycleRecording:
-    """The recording that includes this process, or else one of its own, with captures ``name`` in ``folder``."""
+    """The recording that includes this process, or else one of its own, with captures ``name`` in ``folder``.
+
+    ``sources`` are what one of its own records (names of ``--trace``), instead of what the targets suggest.
+    """
     spool = os.environ.get("WARPLINE_SPOOL", "")
     if spool and (Path(spool) / "control.sock").exists():
         return DrivenRecording(Path(spool))
+    if sources:
+        return OwnRecording(folder(), name, sources)
     trace = ["nvtx", "steps"]
     if ProfilerTarget.CPU in targets:
         trace = ["cpu", *trace, "python"]

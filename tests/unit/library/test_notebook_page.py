@@ -11,6 +11,7 @@ from tests.unit.library.library_tools import write_run
 
 import warpline
 from warpline.library import capture_reader
+from warpline.library.notebook_page import NotebookPage
 from warpline.library.pictures import PngPicture
 from warpline.model import UsageError, WarplineError
 
@@ -63,3 +64,9 @@ def test_a_wrong_question_is_refused(run: Path) -> None:
         for wrong in ({"track": "gpu/99"}, {"height": 0}, {"range": ("100s", None)}):
             with pytest.raises(UsageError):
                 capture.show(**wrong)
+
+
+def test_a_page_has_the_colors_of_its_notebook() -> None:
+    shown = NotebookPage("<p>", None, 100)._repr_html_()
+    assert '[data-jp-theme-light="false"], .vscode-dark' in shown
+    assert shown.count(".warpline-page iframe{color-scheme:") == 2

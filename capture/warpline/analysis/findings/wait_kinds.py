@@ -60,6 +60,9 @@ _LOOPS = (
 """Frames that run the steps of an event loop; uvloop runs below the last frame of asyncio."""
 _OF_A_LOOP = re.compile(r"/(asyncio|trio|uvloop|anyio|tornado)/|/selectors\.py$|^<frozen ")
 
+_NOTEBOOK = re.compile(r"/(ipykernel|IPython|marimo)/")
+"""Programs that run the cells of a notebook, in a loop of their own that may be blocked."""
+
 
 def is_loop_step(frames: Iterable[str]) -> bool:
     """Whether a stack (leaf first) is inside a step of an event loop, rather than in the loop's own wait."""
@@ -69,6 +72,8 @@ def is_loop_step(frames: Iterable[str]) -> bool:
             continue
         if any(match["file"].endswith(file) and match["function"].endswith(name) for file, name in _LOOPS):
             return is_step
+        if _NOTEBOOK.search(match["file"]):
+            return False
         is_step |= not _OF_A_LOOP.search(match["file"])
     return False
 

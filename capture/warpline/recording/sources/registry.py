@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from warpline.i18n import english
+from warpline.i18n import english, tr
+from warpline.model.errors import UsageError
 from warpline.plugins import Plugin, checked, load_plugins
 from warpline.recording import sources
 from warpline.recording.agent.contribution import Contribution
@@ -87,6 +88,15 @@ def asked_sources(trace: Iterable[str]) -> Sequence[RecordingSource]:
     """The sources that some names of ``--trace`` select, in order."""
     asked = frozenset(trace)
     return [source for source in recording_sources() if source.choice.name in asked]
+
+
+def parse_trace(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list. Raises UsageError for an empty one, and for a name that is no choice."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names or not set(names) <= set(trace_names()):
+        known = ",".join(trace_names())
+        raise UsageError(tr("not a list of sources: {text!r} (choose from {known})", text=text, known=known))
+    return names
 
 
 def control_mask(trace: Iterable[str]) -> int:

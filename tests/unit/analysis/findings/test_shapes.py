@@ -71,6 +71,13 @@ def test_a_blocking_call_in_a_step_stops_the_event_loop(tmp_path: Path) -> None:
     assert first.text.startswith("10 blocking calls stop the event loop for 100.0 ms of 120.0 ms (83 %)")
 
 
+def test_a_cell_of_a_notebook_may_block_the_loop_that_runs_it(tmp_path: Path) -> None:
+    kernel = ("run_code (/x/site-packages/IPython/core/interactiveshell.py:9)", *LOOP)
+    step = Does(10 * MS, SLEEP, frames=("lookup (/tmp/ipykernel_1/2.py:3)", *kernel))
+    findings = findings_of(tmp_path / "cell.h5", [Acts((step,) * 10)])
+    assert "blocks_event_loop" not in {finding.id for finding in findings}
+
+
 def test_the_wait_of_an_event_loop_itself_blocks_nobody(tmp_path: Path) -> None:
     findings = findings_of(
         tmp_path / "idle.h5", [Acts((Does(90 * MS, POLL, frames=IDLE_LOOP), Does(10 * MS)))]

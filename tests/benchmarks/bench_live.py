@@ -1,23 +1,27 @@
 """What it costs to show the timeline of a recording while it runs, and how late an event is seen.
 
     QT_QPA_PLATFORM=offscreen python tests/benchmarks/bench_live.py [--rate N] [--seconds N] [--nice N] [--smoke]
+    … --modes ticks --seconds 600 --by-minute
 
 The same program is recorded from the window three times: without a live timeline, with one of snapshots, each of all of
 the recording, and with one of ticks, each of what is new. *Seen after* is the time from an event to the frame that
 shows it: the oldest event that is new in a capture has waited since the head of the one before. *Later* is the live
 process's share of a core in the last third, divided by that in the first: 1.0 is flat. A busy machine makes all of it
-longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture.
+longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture. With ``--by-minute``, a
+second table has CPU and memory of the live process and of the window for each minute.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +43,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--nice", type=int, default=process.NICE)
     parser.add_argument("--modes", default="without,snapshots,ticks")
+    parser.add_argument("--by-minute", action="store_true")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     process.NICE = args.nice
     rate, seconds = (3_000, 3) if args.smoke else (args.rate, args.seconds)
-    rows = [run(rate, seconds, mode) for mode in args.modes.split(",")]
+    minutes: list[Minute] = []
+    rows = [run(rate, seconds, mode, minutes) for mode in args.modes.split(",")]
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     print(
         f"{rate:,} ranges a second for {seconds} s, niceness {args.nice}; load of {os.cpu_count()} cores: {load}"
@@ -62,9 +68,45 @@ def main() -> None:
         "worst",
     ]
     table(heads, rows)
+    if args.by_minute:
+        heads = ["minute", "live process", "its memory", "window", "its memory", "captures", "load"]
+        table(heads, [minute.row(before) for before, minute in itertools.pairwise(minutes)])
 
 
-def run(rate: int, seconds: int, mode: str) -> list[str]:
+@dataclass(frozen=True)
+class Minute:
+    """What was used by the end of a minute since the first capture; CPU in seconds."""
+
+    number: int
+    live_cpu_s: float
+    live_bytes: int
+    window_cpu_s: float
+    window_bytes: int
+    captures: int
+    load: float
+
+    @staticmethod
+    def of(number: int, live_cpu_s: float, live_pid: int, captures: int) -> Minute:
+        """The usage now."""
+        own = time.process_time()
+        return Minute(
+            number, live_cpu_s, _memory(live_pid), own, _memory(os.getpid()), captures, os.getloadavg()[0]
+        )
+
+    def row(self, before: Minute) -> list[str]:
+        """The difference to the minute before."""
+        return [
+            str(self.number),
+            f"{(self.live_cpu_s - before.live_cpu_s) / 60:.3f} cores",
+            f"{self.live_bytes / 1e6:.0f} MB",
+            f"{(self.window_cpu_s - before.window_cpu_s) / 60:.3f} cores",
+            f"{self.window_bytes / 1e6:.0f} MB",
+            str(self.captures - before.captures),
+            f"{self.load:.1f}",
+        ]
+
+
+def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None) -> list[str]:
     """Record the program; a row of the table."""
     captures._ATTEMPTS = 0 if mode == "snapshots" else 3
     from PySide6.QtWidgets import QApplication
@@ -113,6 +155,11 @@ def run(rate: int, seconds: int, mode: str) -> list[str]:
             if recording.following is not None:
                 live_cpu = _cpu_s(recording.following.process_id) or live_cpu
                 shares.append((time.monotonic(), live_cpu))
+                number = int((shares[-1][0] - shares[0][0]) // 60)
+                if minutes is not None and heads and number >= len(minutes):
+                    pid = recording.following.process_id
+                    minutes.append(Minute.of(number, live_cpu, pid, len(heads)))
+                    print(*minutes[-1].row(minutes[max(0, len(minutes) - 2)]), file=sys.stderr, flush=True)
             time.sleep(0.002)
         cpu = time.process_time() - cpu
         while not recording.has_ended:
@@ -160,6 +207,15 @@ def _later(shares: list[tuple[float, float]]) -> str:
     at = np.interp(np.linspace(times[0], times[-1], 4), times, spent)
     first, last = at[1] - at[0], at[3] - at[2]
     return f"{last / first:.2f}" if first > 0 else "–"
+
+
+def _memory(pid: int) -> int:
+    """Bytes of memory of a process that are its own; 0 when there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cpu_s(pid: int) -> float:

@@ -59,11 +59,12 @@ class Drawn:
 class Renderer:
     """Draws frames of a capture in a theme."""
 
-    def __init__(self, capture: Capture, theme: Theme, ratio: float) -> None:
+    def __init__(self, capture: Capture, theme: Theme, ratio: float, table: ColorTable | None = None) -> None:
+        """``table`` is that of a renderer in the same theme and at the same resolution."""
         self.capture = capture
         self.theme = theme
         self.ratio = ratio
-        self.table = ColorTable(theme, ratio)
+        self.table = ColorTable(theme, ratio) if table is None else table
         self.colors = EventColors(capture, self.table)
         self.cache = StripCache(self.colors)
         self.curves = CurveStore(capture)

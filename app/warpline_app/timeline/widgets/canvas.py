@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QWidget
 from warpline.i18n import tr
 from warpline_app.look.painting import contained, painting, report_once
 from warpline_app.look.theme import Theme
+from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis
 from warpline_app.timeline.draw.renderer import Renderer, Viewport
@@ -102,10 +103,14 @@ class Canvas(QWidget):
         """Draws frames at this screen's resolution."""
         ratio = self.scene.ratio_of(self)
         if self._renderer is None or self._renderer.ratio != ratio:
-            self._renderer = Renderer(self.scene.capture, self.theme, ratio)
-            self._renderer.set_emphasis(self._emphasis)
-            self.overlay.text_spans = self._renderer.text_spans
+            self._make_renderer(ratio)
+        assert self._renderer is not None
         return self._renderer
+
+    def _make_renderer(self, ratio: float, table: ColorTable | None = None) -> None:
+        self._renderer = Renderer(self.scene.capture, self.theme, ratio, table)
+        self._renderer.set_emphasis(self._emphasis)
+        self.overlay.text_spans = self._renderer.text_spans
 
     @property
     def is_settled(self) -> bool:
@@ -116,6 +121,8 @@ class Canvas(QWidget):
         """Draw the scene's new capture; the frame on screen stays until it is drawn."""
         former, self._renderer = self._renderer, None
         if former is not None:
+            if former.ratio == self.scene.ratio_of(self):
+                self._make_renderer(former.ratio, former.table)
             self.renderer.labels.take_texts(former.labels)
             self.renderer.curves.take_over(former.curves)
         self._hover_changed(None)

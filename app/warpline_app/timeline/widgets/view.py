@@ -35,6 +35,7 @@ from warpline_app.timeline.widgets.header import Header
 from warpline_app.timeline.widgets.held_keys import HeldKeys, verb_of
 from warpline_app.timeline.widgets.legend import Legend
 from warpline_app.timeline.widgets.legend_entries import legend_entries, might_explain
+from warpline_app.timeline.widgets.live_legend import LiveLegend
 from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
 from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.path_lane import PathLane
@@ -158,8 +159,13 @@ class TimelineView(QWidget):
         self.search.changed.connect(self._search_changed)
         self.legend.events_wanted.connect(lambda *what: state.list_events("thread_state", *what))
         self.legend.expect(might_explain(self.document.capture))
+        self._live_legend: LiveLegend | None = None
         if isinstance(self.document, LiveDocument):
             self.document.grown.connect(self.adopt)
+            self._live_legend = LiveLegend(self)
+            self._live_legend.found.connect(
+                lambda entries: self.legend.show_entries(entries, self.canvas.renderer.table)
+            )
 
     def adopt(self) -> None:
         """Show the document's capture, which was replaced by another one of the same recording."""
@@ -187,6 +193,11 @@ class TimelineView(QWidget):
 
     def _explain(self) -> None:
         """Update the legend from the captures it covers."""
+        document, legend = self.document, self._live_legend
+        if legend is not None and isinstance(document, LiveDocument) and document.is_live:
+            for capture in self.explained:
+                legend.ask(capture, self.state.filter.only)
+            return
         legends = (legend_entries(capture, self.state.filter.only) for capture in self.explained)
         entries = dict.fromkeys(entry for legend in legends for entry in legend)
         self.legend.show_entries(tuple(entries), self.canvas.renderer.table)

@@ -50,7 +50,7 @@ class LiveCaptures:
     def wait_s(self, snapshot: LiveSnapshot, took_s: float) -> float:
         """Seconds to wait after a capture that took so long, before the next is made."""
         if self._ticked_s is not None:
-            return tick_wait_s(snapshot.cpu_s, took_s)
+            return tick_wait_s(snapshot.cpu_s, snapshot.wall_s, took_s)
         return self._pace.wait_s(snapshot.cpu_s, took_s)
 
     def _tick(self) -> _Made:

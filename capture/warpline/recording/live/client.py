@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import subprocess
 import threading
+import time
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +20,23 @@ if TYPE_CHECKING:
     from warpline.recording.live.snapshots import LiveSnapshot
 
 _PATIENCE_S = 10.0
+_MOST_ENDS = 4
+"""A process that ended by itself so often within `_ENDS_WITHIN_S` is not started again."""
+_ENDS_WITHIN_S = 60.0
 
 
 class SnapshotProcess:
-    """One process for one recording. It is started with the first question; `ask` blocks, so call it in a thread."""
+    """A process for one recording. It is started with the first question, and again when somebody kills it.
+
+    `ask` and `tick` block, so call them in a thread.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
+        self._ends: deque[float] = deque(maxlen=_MOST_ENDS)
 
     @property
     def pid(self) -> int:
@@ -53,18 +64,39 @@ class SnapshotProcess:
         from warpline.recording.live.snapshots import LiveSnapshot
 
         with self._lock:
-            process = self._begun()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            try:
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                process.stdin.flush()
-                answer = json.loads(process.stdout.readline() or b"{}")
-                if "failed" not in answer:
+            while True:
+                process = self._begun()
+                assert process.stdin is not None
+                assert process.stdout is not None
+                try:
+                    process.stdin.write(json.dumps(request).encode() + b"\n")
+                    process.stdin.flush()
+                    answer = json.loads(process.stdout.readline() or b"{}")
+                    if "failed" in answer:
+                        break
                     return LiveSnapshot.of_values(answer)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise RecordingError(tr("the process that follows the recording has ended")) from error
+                except (OSError, ValueError, KeyError, TypeError):
+                    self._lost(process)
         raise RecordingError(str(answer["failed"]))
+
+    def _lost(self, process: subprocess.Popen[bytes]) -> None:
+        """Let go of a process that ended by itself. Raises RecordingError when no other one is to be started."""
+        if not self._over.is_set():
+            status = _reaped(process)
+            now_s = time.monotonic()
+            self._ends.append(now_s)
+            self._process = None
+            if len(self._ends) < _MOST_ENDS or now_s - self._ends[0] > _ENDS_WITHIN_S:
+                return
+            raise RecordingError(
+                tr(
+                    "the process that follows the recording ended {count} times within a minute, the last time by "
+                    "{how}",
+                    count=len(self._ends),
+                    how=_name_of_end(status),
+                )
+            )
+        raise RecordingError(tr("the process that follows the recording has ended"))
 
     def ask_last(self, length_ns: int) -> LiveSnapshot:
         """A new snapshot of the last part of the recording. Raises RecordingError as `ask`."""
@@ -104,3 +136,26 @@ class SnapshotProcess:
                 self.end()
                 raise RecordingError(tr("the process that follows the recording has ended"))
         return self._process
+
+
+def _reaped(process: subprocess.Popen[bytes]) -> int:
+    """The exit status of a process that does not answer any more; its pipes are closed."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    try:
+        return process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _name_of_end(status: int) -> str:
+    if status >= 0:
+        return tr("exit status {status}", status=status)
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = str(-status)
+    return tr("signal {name}", name=name)

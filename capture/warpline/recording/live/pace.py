@@ -6,16 +6,29 @@ LEAST_S = 0.5
 SHARE = 0.2
 """Share of one core that snapshots may take."""
 TICK_LEAST_S = 0.3
-TICK_SHARE = 0.2
+TICK_MOST_S = 0.5
+"""Ticks are made so often at least, where that costs less than `FREE_SHARE`."""
+EASY_SHARE = 0.15
+"""Share of one core up to which ticks are made more often than that."""
+FREE_SHARE = 0.45
+BUSY_SHARE = 0.2
+"""Shares of one core that ticks may take: where cores are free, and where they are not."""
 _MOST_CPU_S = 0.5
 _EASY_CPU_S = 0.3
 LEAST_LENGTH_NS = 60_000_000_000
 """A shorter part of a recording is not worth having: what it costs does not depend on its length alone."""
 
 
-def tick_wait_s(cpu_s: float, took_s: float) -> float:
-    """Seconds to wait after a tick that cost ``cpu_s`` and took ``took_s``, before the next is made."""
-    return max(0.0, max(TICK_LEAST_S, cpu_s / TICK_SHARE) - took_s)
+def tick_wait_s(cpu_s: float, wall_s: float, took_s: float) -> float:
+    """Seconds to wait after a tick that cost ``cpu_s`` and took its process ``wall_s``, before the next is made.
+
+    ``took_s`` has gone by since it was asked for. A tick that waited for a core is a sign that others need it.
+    """
+    if wall_s <= 1.5 * cpu_s + 0.02:
+        every_s = max(TICK_LEAST_S, min(cpu_s / EASY_SHARE, TICK_MOST_S), cpu_s / FREE_SHARE)
+    else:
+        every_s = max(TICK_LEAST_S, cpu_s / BUSY_SHARE)
+    return max(0.0, every_s - took_s)
 
 
 class SnapshotPace:

@@ -42,6 +42,8 @@ class LiveSnapshot:
     events: int
     cpu_s: float
     """CPU time it cost"""
+    wall_s: float
+    """Time it took the process that made it"""
 
     def as_values(self) -> dict[str, Any]:
         """The fields for JSON."""
@@ -92,7 +94,7 @@ class SnapshotMaker:
 
         Raises RecordingError, StorageError and Cancelled as `warpline.recording.finalise.finalise`.
         """
-        cpu = time.process_time()
+        cpu, wall = time.process_time(), time.monotonic()
         session = load_session(self._directory)
         start, until = session.start_monotonic_ns, self.end_ns(session)
         if since_ns < 0:
@@ -120,6 +122,7 @@ class SnapshotMaker:
             settled_ns=settled,
             events=done.events,
             cpu_s=time.process_time() - cpu,
+            wall_s=time.monotonic() - wall,
         )
         if output is None:
             self._keep(snapshot, capture)

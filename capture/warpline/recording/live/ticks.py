@@ -27,7 +27,9 @@ from warpline.recording.spool.schedule import last_time
 from warpline.storage import Capture, open_part
 
 FIRST_NS = 10_000_000_000
-"""How much of a recording the first tick covers."""
+"""How much of a recording the first tick covers, at most."""
+_FIRST_BYTES = 48 << 20
+"""How much of the spool it covers, about: 1.5 million ranges."""
 _LEAST_NS = 50_000_000
 _FIRST_LATENESS_NS = 200_000_000
 _MOST_NS = 10_000_000_000
@@ -67,7 +69,7 @@ class Ticker:
 
         Raises RecordingError where the recording keeps a ring, and as `warpline.recording.finalise.finalise`.
         """
-        cpu = time.process_time()
+        cpu, wall = time.process_time(), time.monotonic()
         session = load_session(self._directory)
         if session.options.ring_ns:
             raise RecordingError(f"{self._directory}: its records move, because it keeps a ring")
@@ -96,7 +98,7 @@ class Ticker:
             self._spools.note(now)
         else:
             self._spools.note(self.now_ns())
-        since = max(since, start if before is not None else now - FIRST_NS)
+        since = max(since, start if before is not None else now - self._first_ns(now - start, anew=anew))
         self._number += 1
         path = self._folder / f"tick-{self._number}.h5"
         done = finalise(
@@ -116,10 +118,17 @@ class Ticker:
             settled_ns=max(base, head - self._late(capture, base)),
             events=done.events,
             cpu_s=time.process_time() - cpu,
+            wall_s=time.monotonic() - wall,
         )
         self.close()
         self._before = snapshot, capture
         return snapshot
+
+    def _first_ns(self, elapsed_ns: int, *, anew: bool) -> int:
+        if not anew:  # a process that was killed has made the one before: there must be no gap
+            return FIRST_NS
+        blocks = sum(path.stat().st_blocks for path in self._directory.glob("*.spool"))
+        return min(FIRST_NS, elapsed_ns * _FIRST_BYTES // max(blocks * 512, 1))
 
     def now_ns(self) -> int:
         """CLOCK_MONOTONIC of this machine."""

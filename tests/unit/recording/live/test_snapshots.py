@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from tests.unit.recording.live.growing import MS, Growing, Maker
 from warpline.model.errors import RecordingError
 from warpline.recording.live import client, process, snapshots
 from warpline.recording.live.client import SnapshotProcess
-from warpline.recording.live.pace import LEAST_S, SHARE, SnapshotPace
+from warpline.recording.live.pace import LEAST_S, SHARE, SnapshotPace, tick_wait_s
 from warpline.recording.live.snapshots import open_snapshot
-from warpline.storage import Capture
+from warpline.storage import Capture, open_part
+from warpline.storage.live.growing import GrowingCapture
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -115,10 +117,52 @@ def test_a_process_that_is_not_begun_yet_can_be_ended(
         os.kill(made.pid, 0)
 
 
+def test_a_process_that_is_killed_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "NICE", 0)
+    recording, asked = Growing(tmp_path), SnapshotProcess(tmp_path / "x.h5.spool")
+    recording.add("first", 10, 20)
+    growing, begins = GrowingCapture(), set()
+    for number in range(3):
+        tick = asked.tick(anew=number == 0)
+        begins.add(growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns).span[0])
+        os.kill(asked.pid, signal.SIGKILL)
+    assert len(begins) == 1, "the picture stays"
+    asked.end()
+
+
+def test_a_process_that_always_ends_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "snapshot_command", lambda _directory: ["sh", "-c", "kill -9 $$"])
+    asked = SnapshotProcess(Growing(tmp_path).folder)
+    with pytest.raises(
+        RecordingError, match="ended 4 times within a minute, the last time by signal SIGKILL"
+    ):
+        asked.ask()
+    asked.end()
+
+
 def test_snapshots_take_a_small_share_of_a_core_whatever_they_cost() -> None:
     pace = SnapshotPace()
     assert pace.wait_s(0.05, 0.1) == pytest.approx(LEAST_S - 0.1)
     assert pace.wait_s(2.0, 2.0) + LEAST_S == pytest.approx(2.0 / SHARE)
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "wall_s", "every_s"),
+    [
+        (0.01, 0.01, 0.3),
+        (0.06, 0.06, 0.4),
+        (0.10, 0.10, 0.5),
+        (0.20, 0.20, 0.5),
+        (0.45, 0.45, 1.0),
+        (0.01, 0.20, 0.3),
+        (0.20, 0.80, 1.0),
+    ],
+)
+def test_ticks_are_rarer_where_they_cost_more_and_where_others_need_the_cores(
+    cpu_s: float, wall_s: float, every_s: float
+) -> None:
+    assert tick_wait_s(cpu_s, wall_s, 0.1) == pytest.approx(every_s - 0.1)
+    assert tick_wait_s(cpu_s, wall_s, 2.0) == 0
 
 
 def test_a_long_recording_is_cut_to_what_is_affordable_and_to_what_is_in_view() -> None:

@@ -7,8 +7,8 @@ The same program is recorded from the window three times: without a live timelin
 the recording, and with one of ticks, each of what is new. *Seen after* is the time from an event to the frame that
 shows it: the oldest event that is new in a capture has waited since the head of the one before. *Later* is the live
 process's share of a core in the last third, divided by that in the first: 1.0 is flat. A busy machine makes all of it
-longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture. With ``--by-minute``, a
-second table has CPU and memory of the live process and of the window for each minute.
+longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture. With
+``--by-minute``, a second table has CPU and memory of the live process and of the window for each minute.
 """
 
 from __future__ import annotations

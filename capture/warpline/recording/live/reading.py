@@ -26,6 +26,8 @@ from warpline.recording.spool.reader import (
 )
 
 LOOK_BACK_NS = 10_000_000_000
+_DISORDER_NS = 2_000_000_000
+"""How much earlier the last record of a chunk may have ended than another one in it: GPU work comes out of order."""
 _Lane = tuple[int, int, int, int, int, int]
 """Record type and size, thread, `free`, process and its parent of the chunks that a lasting record is of"""
 
@@ -50,6 +52,19 @@ class _Growing:
         if not self.written or self.written[-1][1] != len(self.chunk.payload):
             self.written.append((now_ns, len(self.chunk.payload)))
 
+    def note_end(self, place: int) -> None:
+        """Nothing in the chunk, which is over, ended much later than its last record; ``place`` is where that says so.
+
+        So a reader who comes late need not read all that was recorded before.
+        """
+        size, payload = self.chunk.record_bytes, self.chunk.payload
+        if size < place + 8 or len(payload) < size:
+            return
+        last = len(payload) // size * size - size
+        end_ns = int.from_bytes(payload[last + place : last + place + 8].tobytes(), "little")
+        if end_ns:  # otherwise it is still open
+            self.written.append((end_ns + _DISORDER_NS, len(payload)))
+
     def skipped(self, since_ns: int) -> int:
         """Bytes that were written before ``since_ns``."""
         return max((count for time_ns, count in self.written if time_ns <= since_ns), default=0)
@@ -64,9 +79,15 @@ class GrowingSpool:
     """One file. Chunks that are over and older than what is asked for are never looked at again."""
 
     def __init__(
-        self, path: Path, passing: frozenset[int], lasting: Mapping[int, tuple[int, int, int]]
+        self,
+        path: Path,
+        passing: frozenset[int],
+        lasting: Mapping[int, tuple[int, int, int]],
+        places: Mapping[int, tuple[int, int]],
     ) -> None:
         self._path, self._passing, self._lasting = path, passing, lasting
+        self._ends = {kind: at for kind, (at, _first, _behind) in lasting.items()}
+        self._ends.update((kind, stop) for kind, (_start, stop) in places.items())
         self._page = 1
         """Where chunks that are not known yet begin"""
         self._recent: list[_Growing] = []
@@ -111,7 +132,10 @@ class GrowingSpool:
         for chunk in scan_chunks(data, descriptor, self._page):
             self._page = chunk.page + chunk.pages
             if chunk.record_type in self._passing:
-                self._recent.append(_Growing(chunk))
+                growing = _Growing(chunk)
+                if chunk.record_type in self._ends and growing.is_over:
+                    growing.note_end(self._ends[chunk.record_type])
+                self._recent.append(growing)
             else:
                 self._kept.append(chunk)
 
@@ -217,9 +241,14 @@ class GrowingSpools:
     """All spool files of a recording that runs."""
 
     def __init__(
-        self, directory: Path, passing: frozenset[int], lasting: Mapping[int, tuple[int, int, int]]
+        self,
+        directory: Path,
+        passing: frozenset[int],
+        lasting: Mapping[int, tuple[int, int, int]],
+        places: Mapping[int, tuple[int, int]],
     ) -> None:
-        self._directory, self._passing, self._lasting = directory, passing, lasting
+        """``places`` are the offsets of start and end in the records of passing types, where they have them."""
+        self._directory, self._passing, self._lasting, self._places = directory, passing, lasting, places
         self._files: dict[Path, GrowingSpool] = {}
 
     def note(self, now_ns: int) -> None:
@@ -234,7 +263,7 @@ class GrowingSpools:
         for path in sorted(self._directory.glob("*.spool")):
             file = self._files.get(path)
             if file is None:
-                file = self._files[path] = GrowingSpool(path, self._passing, self._lasting)
+                file = self._files[path] = GrowingSpool(path, self._passing, self._lasting, self._places)
             try:
                 spools.extend(file.read(since_ns))
             except (RecordingError, OSError, ValueError) as error:

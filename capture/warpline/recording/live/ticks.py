@@ -78,8 +78,10 @@ class Ticker:
             self.close()
         before = self._before[0] if self._before is not None else None
         since = 0
-        if before is None:
+        if before is None and session.is_remote:
             self._spools = self._new_spools()
+        elif before is None:
+            since = max(start, now - self._first_ns(now - start, anew=anew))
         else:
             since = start + before.settled_ns
             if self._has_missed and now - self._repaired_ns > _REPAIRED_AFTER_NS:
@@ -98,7 +100,9 @@ class Ticker:
             self._spools.note(now)
         else:
             self._spools.note(self.now_ns())
-        since = max(since, start if before is not None else now - self._first_ns(now - start, anew=anew))
+        if before is None and session.is_remote:
+            since = now - self._first_ns(now - start, anew=anew)
+        since = max(since, start)
         self._number += 1
         path = self._folder / f"tick-{self._number}.h5"
         done = finalise(
@@ -151,4 +155,4 @@ class Ticker:
         return max(self._lateness)
 
     def _new_spools(self) -> GrowingSpools:
-        return GrowingSpools(self._directory, passing_types(), lasting_types())
+        return GrowingSpools(self._directory, passing_types(), lasting_types(), passing_places())

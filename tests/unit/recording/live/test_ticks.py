@@ -15,6 +15,9 @@ from warpline.recording.finalise import finalise
 from warpline.recording.live import process
 from warpline.recording.live.captures import LiveCaptures
 from warpline.recording.live.client import SnapshotProcess
+from warpline.recording.live.reading import GrowingSpools
+from warpline.recording.live.snapshots import since_start
+from warpline.recording.sources.registry import lasting_types, passing_places, passing_types
 from warpline.storage import Capture, open_capture, open_part
 from warpline.storage.live.growing import GrowingCapture
 
@@ -152,6 +155,36 @@ def test_what_comes_seconds_late_is_spliced_in(tmp_path: Path) -> None:
     names = [name for _track, _depth, name, *_times in events(joined, 0, 1 << 60)]
     assert names.count("late") == 60
     assert names.count("x") == 8
+    ticks.close()
+
+
+def test_who_comes_late_reads_the_end_alone(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    recording.push("open all the time", MS, thread=1, level=0)
+    for number in range(12_000):
+        recording.push("x", number * 10 * MS + 2 * MS, thread=1, level=1)
+        recording.pop(number * 10 * MS + 7 * MS, thread=1, level=1)
+    ticks = Ticks(recording, tmp_path)
+    tick = ticks.tick(anew=True)
+    some, every = (
+        sum(
+            len(chunk.payload)
+            for spool in GrowingSpools(
+                recording.folder, passing_types(), lasting_types(), passing_places()
+            ).read(since)[0]
+            for chunk in spool.chunks
+        )
+        for since in (recording.head_ns - 5_000 * MS, 0)
+    )
+    assert some < every * 0.8
+    start_ns, whole = tick.kept_ns, tmp_path / "whole.h5"
+    finalise(recording.folder, whole, until_ns=recording.head_ns)
+    with open_capture(whole) as capture:
+        shown = events(since_start(open_part(tick.path), tick.kept_ns), start_ns, tick.settled_ns)
+        assert shown == events(capture, start_ns, tick.settled_ns)
+        assert len(shown) > 500
+    part = since_start(open_part(tick.path), tick.kept_ns)
+    assert "open all the time" in {part.strings[int(name)] for name in part.events.name}
     ticks.close()
 
 

@@ -45,8 +45,8 @@ def installed_extras() -> set[str]:
 
 def install_command(extra: str) -> str:
     """The command that adds an extra to this installation."""
-    if form() == "bundle":  # in an environment of Python: nothing can be added to a bundle
-        return f"pip install {requirement({extra}, PACKAGE)}"
+    if form() == "bundle":  # nothing can be added to it, and Debian's pip installs into environments alone
+        return f"uv tool install {requirement({extra, 'gui'}, PACKAGE)}"
     return _command("install --force", {extra}, PACKAGE, Path(sys.prefix))
 
 

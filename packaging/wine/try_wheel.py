@@ -11,6 +11,7 @@ import filecmp
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -50,8 +51,45 @@ _TEXTS = (
     "compare recorded.h5 --vs again.h5",
     "compare --json recorded.h5 --vs again.h5",
     "stats sample.h5 --report nosuch",
+    "query sample.h5 'SELECT kind, count(*) AS n, sum(dur) AS ns FROM events GROUP BY ALL ORDER BY ALL'",
+    "query --format csv recorded.h5 'SELECT name, count(*) AS n FROM events GROUP BY ALL ORDER BY ALL'",
+    "query --format json sample.h5 recorded.h5 'SELECT count(*) FROM a.events UNION ALL SELECT count(*) FROM b.events'",
+    "query --schema sample.h5",
+    "query sample.h5 'SELECT no FROM events'",
+    "mcp --guide",
 )
-"""Commands whose output is compared."""
+"""Commands whose output is compared, as in a shell."""
+_ASSISTANT = """
+import json, subprocess, sys
+server = subprocess.Popen(
+    [sys.executable, "-m", "warpline", "mcp", "recorded.h5", "again.h5"],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+)
+def send(method, **fields):
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **fields}).encode() + b"\\n")
+    server.stdin.flush()
+def ask(number, method, **params):
+    send(method, id=number, params=params)
+    while (answer := json.loads(server.stdout.readline())).get("id") != number:
+        pass
+    return answer.get("result") or answer["error"]
+client = {"name": "trial", "version": "1"}
+ask(0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+send("notifications/initialized")
+print(*(tool["name"] for tool in ask(1, "tools/list")["tools"]))
+a, b = "recorded.h5", "again.h5"
+calls = [
+    ("check", {"capture": a}),
+    ("compare", {"a": a, "b": b}),
+    ("query", {"capture": a, "sql": "SELECT count(*) AS n FROM events"}),
+]
+for number, (tool, given) in enumerate(calls, 2):
+    answer = ask(number, "tools/call", name=tool, arguments=given)
+    print(answer["content"][0]["text"])
+server.stdin.close()
+print(server.wait())
+"""
+"""Talks to `warpline mcp` as an assistant does."""
 _FILES = ("json", "json.gz", "csv")
 _TESTS = (
     "tests/unit/storage",
@@ -78,8 +116,12 @@ class Trial:
 
     def linux(self, *arguments: str) -> str:
         """What `warpline` prints here."""
+        return self.linux_python("-m", "warpline", *arguments)
+
+    def linux_python(self, *arguments: str) -> str:
+        """What Python prints here."""
         done = subprocess.run(
-            [sys.executable, "-m", "warpline", *arguments],
+            [sys.executable, *arguments],
             cwd=self.folder,
             env={**os.environ, "LC_ALL": "C.UTF-8", "QT_QPA_PLATFORM": "offscreen"},
             stdin=subprocess.DEVNULL,
@@ -121,12 +163,16 @@ def libraries_load(trial: Trial) -> str:
 def texts_are_equal(trial: Trial) -> str:
     """Commands print the same text."""
     for line in _TEXTS:
-        here, there = trial.linux(*line.split()), trial.wine(*line.split(), check=False)
-        if here != there:
-            (trial.folder / "linux.txt").write_text(here)
-            (trial.folder / "windows.txt").write_text(there)
-            raise WineError(f"warpline {line}: compare {trial.folder}/linux.txt with windows.txt")
+        words = shlex.split(line)
+        _compare_texts(f"warpline {line}", trial, trial.linux(*words), trial.wine(*words, check=False))
     return f"{len(_TEXTS)} commands"
+
+
+def an_assistant_gets_equal_answers(trial: Trial) -> str:
+    """`warpline mcp` offers the same tools and answers in the same words."""
+    there = trial.windows.python("-c", _ASSISTANT, cwd=trial.folder).stdout
+    _compare_texts("warpline mcp", trial, trial.linux_python("-c", _ASSISTANT), there)
+    return f"{len(there.split(chr(10), 1)[0].split())} tools"
 
 
 def exports_are_equal(trial: Trial) -> str:
@@ -235,6 +281,7 @@ def summary_of_tests(status: int, output: str, log: Path) -> str:
 CHECKS: tuple[Callable[[Trial], str], ...] = (
     libraries_load,
     texts_are_equal,
+    an_assistant_gets_equal_answers,
     exports_are_equal,
     imports_are_equal,
     pictures_are_drawn,
@@ -250,6 +297,14 @@ def _compare_json(here: Path, there: Path) -> None:
     events = [json.loads(path.read_bytes())["traceEvents"] for path in (here, there)]
     if events[0] != events[1]:
         raise WineError(f"{here.parent}: {here.name} and {there.name} have different events")
+
+
+def _compare_texts(command: str, trial: Trial, here: str, there: str) -> None:
+    """Raises WineError when two outputs differ, and keeps them."""
+    if here != there:
+        (trial.folder / "linux.txt").write_text(here, "utf-8")
+        (trial.folder / "windows.txt").write_text(there, "utf-8")
+        raise WineError(f"{command}: compare {trial.folder}/linux.txt with windows.txt")
 
 
 def _captures(trial: Trial) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Process start to first painted frame, at several sizes of captures, cold and warm.
 
-    python tests/benchmarks/bench_startup.py [--events 10000000 50000000] [--runs 5] [--cold] [--smoke]
+    python tests/benchmarks/bench_startup.py [--events 10000000 50000000] [--runs 5] [--cold] [--first] [--smoke]
 
 The child is the product: `warpline view FILE`, with a stopwatch on the canvas. It prints when the empty window and
 when the first frame of the capture were painted, as seconds since its own process was asked for, and its memory at that
 moment. The yardstick is a Python that imports numpy and h5py and shows an empty Qt widget. The CPU time of all threads
 up to that frame stands beside the clock: on a machine that others use it is what can be compared. `--cold` drops the
-page cache before each run (root only).
+page cache before each run (root only). `--first` compiles the byte code of every package again, as at the first start
+after an installation by uv; that of the standard library comes with Python.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -95,11 +97,25 @@ def drop_caches() -> None:
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
-def child(code: str, *arguments: str, cold: bool) -> str:
-    """Runs a snippet with the time it was asked for as its first argument."""
+def forget_compiled(prefix: Path) -> None:
+    """Removes the byte code below a ``PYTHONPYCACHEPREFIX``, but not that of the standard library."""
+    library = Path(sysconfig.get_path("stdlib"))
+    kept = prefix / library.relative_to(library.anchor)
+    for folder, _, names in os.walk(prefix):
+        if not Path(folder).is_relative_to(kept) or "site-packages" in folder:
+            for name in names:
+                Path(folder, name).unlink()
+
+
+def child(code: str, *arguments: str, cold: bool, prefix: Path | None = None) -> str:
+    """Runs a snippet with the time it was asked for as its first argument; ``prefix``: nothing is compiled yet."""
+    environment = {}
+    if prefix is not None:
+        forget_compiled(prefix)
+        environment = {"PYTHONPYCACHEPREFIX": str(prefix), "XDG_CACHE_HOME": str(prefix / "cache")}
     if cold:
         drop_caches()
-    environment = {**os.environ, "QT_LOGGING_RULES": "*=false"}
+    environment = {**os.environ, "QT_LOGGING_RULES": "*=false", **environment}
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
     environment["XDG_CONFIG_HOME"] = tempfile.gettempdir()
     # Users have compiled modules; without them a start is mostly compiling.
@@ -125,6 +141,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, nargs="*", default=[], help="captures that are there already")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     sizes, runs = ([20_000], 1) if args.smoke else (args.events, args.runs)
@@ -132,8 +149,13 @@ def main() -> None:
         files = [(f"{size:,}", generate(Path(folder) / f"{size}.h5", size)) for size in sizes]
         files += [(path.name, path) for path in args.file]
         state = "cold" if args.cold else "warm"
-        child(CHILD, str(files[0][1]), cold=False)
-        plain = [child(YARDSTICK, cold=args.cold).split() for _ in range(runs)]
+        prefix = Path(folder) / "compiled" if args.first else None
+        if prefix is not None:
+            state += ", compiled first"
+            prefix.mkdir()
+        for code in (CHILD, YARDSTICK):  # fills the caches
+            child(code, str(files[0][1]), cold=False, prefix=prefix)
+        plain = [child(YARDSTICK, cold=args.cold, prefix=prefix).split() for _ in range(runs)]
         yardstick, yardstick_cpu = (statistics.median(float(run[i]) for run in plain) for i in (0, 1))
         print(
             f"yardstick (numpy + h5py + an empty widget, {state}): {yardstick:.3f} s, CPU {yardstick_cpu:.3f} s"
@@ -143,7 +165,9 @@ def main() -> None:
             f"{'anon MB':>8} {'RSS MB':>7}"
         )
         for name, path in files:
-            answers = [json.loads(child(CHILD, str(path), cold=args.cold)) for _ in range(runs)]
+            answers = [
+                json.loads(child(CHILD, str(path), cold=args.cold, prefix=prefix)) for _ in range(runs)
+            ]
             middle = {
                 key: statistics.median(answer.get(key, 0.0) for answer in answers) for key in answers[0]
             }

@@ -63,6 +63,11 @@ def test_what_uv_runs_without_installing_is_run_with_more(
     assert extras.install_command("dask") == 'uvx --from "warpline[dask,gui]" warpline'
 
 
+def test_a_bundle_gets_no_packages_but_uv_installs_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert extras.install_command("sql") == 'uv tool install "warpline[gui,sql]"'
+
+
 @pytest.mark.parametrize("name", ["my checkout", "warpline-0.5.0-py3-none-any.whl"])
 def test_the_folder_or_file_it_came_from_is_used_while_it_is_there(
     name: str, wheel: Path, tmp_path: Path

@@ -9,6 +9,7 @@ from pathlib import Path
 from warpline.extras import install_command
 from warpline.i18n import english, tr, use
 from warpline.model.errors import UsageError, WarplineError
+from warpline.recording.platforms import require_linux
 
 
 class McpCommand:
@@ -61,6 +62,8 @@ class McpCommand:
                     command=install_command("mcp"),
                 )
             )
+        if args.allow_record:
+            require_linux()
         for path in args.files:
             if not path.exists():
                 raise UsageError(tr("{path}: no such file", path=path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 
@@ -82,6 +83,14 @@ def fork() -> int:
         return os.fork()
     else:  # as checkers of types know platforms
         raise OSError("Windows cannot fork")
+
+
+def kill_group(leader: int) -> None:
+    """Ends a process group, named by its leader, at once. Raises OSError where there is none, as on Windows."""
+    if sys.platform != "win32":
+        os.killpg(leader, signal.SIGKILL)
+    else:  # as checkers of types know platforms
+        raise OSError("Windows has no process groups")
 
 
 def stop_waiting(pipe: int) -> None:

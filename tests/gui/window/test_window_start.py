@@ -142,8 +142,9 @@ LATER = {
     "asyncio",
     "multiprocessing",
     "concurrent",
+    "numpy.ma",
 }
-"""Modules of Python that are large, and that others have dragged in before."""
+"""Modules of Python and numpy that are large, and that others have dragged in before."""
 FIRST_FRAME = """
 import json, os, sys
 import warpline_app.window.run_window as start

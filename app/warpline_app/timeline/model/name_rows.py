@@ -260,7 +260,8 @@ class _TrackNames:
             (spec.enum for spec in table.spec.attributes if spec.name == "copy_kind"), {}
         )
         result = []
-        for code in np.unique(direction).tolist():
+        # Asked for values alone, numpy first imports its masked arrays.
+        for code in np.unique(direction, return_counts=True)[0].tolist():
             text = translated(str(enum.get(code, "unknown"))).replace(" to ", " → ")
             title = tr("Copies {direction}", "timeline", direction=text)
             result.append(self._fixed(rows[direction == code], f"copies={code}", title, copy_family(code)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from contextlib import suppress
 from typing import Any
@@ -13,6 +12,7 @@ from warpline.agents.texts import joined
 from warpline.agents.tool import Tool, ToolArgument
 from warpline.model.errors import Cancelled, RecordingError, UsageError
 from warpline.own_python import own_python
+from warpline.platform.systems import kill_group
 
 MOST_SECONDS = 600
 _GRACE_S = 30
@@ -65,7 +65,7 @@ def _run(command: list[str], folder: str, call: ToolCall, given: dict[str, Any])
         finally:
             # Also what the program left behind when it ended.
             with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+                kill_group(process.pid)
             process.wait()
         size = said.seek(0, os.SEEK_END)
         said.seek(max(size - _KEPT_BYTES, 0))

@@ -181,7 +181,8 @@ class _Finder:
             if len(starts) > _BINS:
                 places = np.searchsorted(starts, edges + offset)
                 begun += np.diff(places).clip(0)
-                candidates = np.unique(places - 1)
+                # Asked for values alone, numpy first imports its masked arrays.
+                candidates, _ = np.unique(places - 1, return_counts=True)
                 candidates = candidates[candidates >= 0]
             else:
                 ends = np.searchsorted(starts, np.array([edges[0], edges[-1]]) + offset)
@@ -200,7 +201,7 @@ class _Finder:
         long_ones.clear()
         first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
         is_frame = np.zeros(len(start), bool)
-        for number in np.unique(group[group >= 0]).tolist():
+        for number in np.unique(group[group >= 0], return_counts=True)[0].tolist():
             chosen = np.flatnonzero(group == number)
             is_frame[chosen] = self._are_frames(number, start[chosen], stop[chosen])
         frames = _binned(first[is_frame])

@@ -67,7 +67,8 @@ class NameIndex:
         stop_ns: int | None = None,
     ) -> Int64Array:
         """Rows of the events with one of these names (string ids) on these lanes (all) that overlap [start, stop)."""
-        wanted = np.unique(np.asarray(names, np.uint32))
+        # Asked for values alone, numpy first imports its masked arrays.
+        wanted, _ = np.unique(np.asarray(names, np.uint32), return_counts=True)
         parts = [np.empty(0, np.int64)]
         for lane in self._lanes(lanes):
             part = self._rows_between(lane, start_ns, stop_ns)

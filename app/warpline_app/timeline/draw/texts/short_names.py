@@ -53,7 +53,7 @@ class ShortNames:
         short = self._short_of(entries[tight], inks[tight])
         width = self._atlas.table[:, 2]
         gains = tight[(short != entries[tight]) & (width[short] <= room[tight])]
-        self._short_lines = np.union1d(self._short_lines, lines[gains])
+        self._short_lines = _distinct(self._short_lines, lines[gains])
         mine = np.flatnonzero(np.isin(lines, self._short_lines))
         if not len(mine):
             return entries
@@ -63,9 +63,9 @@ class ShortNames:
         # Different names with the same short form stay long.
         long_text = (lines[mine] << _TEXT_BITS) + self._numbers(entries[mine])
         short_text = (lines[mine] << _TEXT_BITS) + self._numbers(result[mine])
-        pairs = np.unique((short_text << _TEXT_BITS) + self._numbers(entries[mine])) >> _TEXT_BITS
+        pairs = _distinct((short_text << _TEXT_BITS) + self._numbers(entries[mine])) >> _TEXT_BITS
         alike = pairs[1:][pairs[1:] == pairs[:-1]]
-        self._long_texts = np.union1d(self._long_texts, long_text[np.isin(short_text, alike)])
+        self._long_texts = _distinct(self._long_texts, long_text[np.isin(short_text, alike)])
         same = mine[np.isin(long_text, self._long_texts)]
         result[same] = entries[same]
         return result
@@ -92,3 +92,8 @@ class ShortNames:
     def _long_enough(self, known: Int64Array) -> Int64Array:
         missing = len(self._atlas.table) - len(known)
         return np.append(known, np.full(missing + 256, -1, np.int64)) if missing > 0 else known
+
+
+def _distinct(*parts: Int64Array) -> Int64Array:
+    """Distinct values in order. Asked for values alone, numpy first imports its masked arrays."""
+    return np.unique(np.concatenate(parts), return_counts=True)[0]

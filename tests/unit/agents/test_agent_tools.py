@@ -58,7 +58,7 @@ def test_check_and_why_tell_a_finding_with_its_bound_and_evidence(session: Agent
     identifier = text.partition("id=")[2].partition(":")[0]
     explained = ask(session, "why", id=identifier)
     assert f"id={identifier}" in explained
-    assert "refuted if:" in explained
+    assert "Refuted if" in explained
     with pytest.raises(UsageError, match="no finding 'nothing'; there are: "):
         ask(session, "why", id="nothing")
 

@@ -111,7 +111,7 @@ def _why(call: ToolCall, given: dict[str, Any]) -> str:
         lines += _finding_lines(finding, 1)
         lines += [f"   {line}" for line in number_lines(finding, diagnosis.budget, origin)]
         lines += [f"   [event {row}] {event_line(capture, row)}" for row in longest_events(finding, capture)]
-        lines += [f"   refuted if: {refutation(finding)}", ""]
+        lines += [f"   {refutation(finding)}", ""]
     return joined(lines).rstrip()
 
 

@@ -17,6 +17,8 @@ import pytest
 from tests.frameworks.test_untouched_scripts import PYTHON, needs, program
 
 import warpline
+from warpline.profiling.older_report import older_report
+from warpline.profiling.results import ProfilerResult
 
 PACKAGE = Path(__file__).parents[2] / "capture"
 RECORDED = [3, 4, 5]
@@ -41,9 +43,9 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def recorded(folder: Path, what: str) -> tuple[str, warpline.CaptureReader]:
+def recorded(folder: Path, what: str, *options: str) -> tuple[str, warpline.CaptureReader]:
     """What the script printed, and its recording."""
-    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", str(folder / "run.h5"), "--")
+    record = (sys.executable, "-m", "warpline", "record", "-q", *options, "-o", str(folder / "run.h5"), "--")
     printed = run(folder, *record, PYTHON, program("profiled.py"), what)
     assert "steps: 8" in printed
     return printed, warpline.open(folder / "run.h5")
@@ -81,3 +83,36 @@ def test_paddles_phases_are_those_of_its_own_profiler(tmp_path: Path) -> None:
             continue  # one profiler begins its recording in the other's first step
         # Whatever the machine does in between: Paddle marks inside of our phase, the script's clock is around it.
         assert total_ms - 0.01 <= rows[name]["cpu_total_ns"] / 1e6 <= clock_ms[name], name
+
+
+def lines_of(report: str) -> dict[tuple[str, ...], tuple[int, float]]:
+    """Calls and total time in ms of each path of names in an older report."""
+    found: dict[tuple[str, ...], tuple[int, float]] = {}
+    path: list[str] = []
+    for line in report.rpartition("Event Summary")[2].splitlines():
+        match = re.match(r"( *)(.*?) {2,}(\d+) +([\d.e-]+) ", line)
+        if match:
+            path[len(match[1]) // 2 :] = [match[2]]
+            found[tuple(path)] = int(match[3]), float(match[4])
+    return found
+
+
+def test_the_older_report_is_that_of_paddles_own_printer_on_the_same_events(tmp_path: Path) -> None:
+    needs("paddle")
+    printed, capture = recorded(tmp_path, "paddle-older", "--trace", "paddle")
+    capture.close()
+    window = json.loads(next(line for line in printed.splitlines() if line.startswith("[")))
+    result = ProfilerResult(lambda: tmp_path / "run.h5", (window[0], window[1]))
+    own, ours = lines_of(printed), lines_of(older_report(result, "total", "CPU"))
+    assert len(own) > 20
+    # Paddle marks launches for its newer profiler alone, which is not on.
+    calls = {path: calls for path, (calls, _) in ours.items() if not path[-1].endswith(" kernel launch")}
+    assert calls == {path: calls for path, (calls, _) in own.items()}
+    for path, (_, total) in own.items():
+        # Ours begin before Paddle's and end after them.
+        assert ours[path][1] >= total * (1 - 1e-5), path
+    heads = [
+        text.partition("Total time")[0].partition("Place")[2]
+        for text in (printed, older_report(result, "total", "CPU"))
+    ]
+    assert heads[0] == heads[1]

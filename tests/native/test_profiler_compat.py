@@ -178,7 +178,7 @@ def test_fluids_profiler(tmp_path: Path) -> None:
     assert "Sorted by total time in descending order" in first
     assert "forgotten" not in first
     (inner,) = re.findall(r"^  inner +3 +([\d.]+) ", first, re.MULTILINE)
-    (outer,) = re.findall(r"^outer +3 +([\d.]+) ", first, re.MULTILINE)
+    (outer,) = re.findall(r"^thread0::outer +3 +([\d.]+) ", first, re.MULTILINE)
     assert 6.0 <= float(inner) <= float(outer)
     assert "second" in second
     with warpline.open(tmp_path / "profile.h5") as capture:

@@ -26,13 +26,22 @@ _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
 _SORTED_KEYS = (None, "default", "calls", "total", "max", "min", "ave")
 _PATH = "/tmp/profile"
 
+_PLACES = {"CPU": "CPU", "GPU": "CUDA", "All": "All"}
+"""Names of states in the report."""
+
 _recording: CycleRecording | None = None
+_asked = ("All", "Default")
+"""Place and tracer option of the recording."""
 _since_ns: int | None = None
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
-    """Start to record. ``state`` is ``CPU``, ``GPU`` or ``All``. Raises UsageError for invalid arguments."""
-    global _recording, _since_ns
+    """Start to record. ``state`` is ``CPU``, ``GPU`` or ``All``.
+
+    ``tracer_option`` ``OpDetail`` also lists the parts of operators (infer_shape, prepare_data, compute), and
+    ``AllOpDetail`` numbers operators by their place in the step. Raises UsageError for invalid arguments.
+    """
+    global _recording, _since_ns, _asked
     if state not in _TARGETS:
         raise UsageError(
             tr("state must be one of {known}, not {value!r}", known=", ".join(_TARGETS), value=state)
@@ -45,6 +54,7 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
     if _recording is not None:
         warn(tr("this profiler has been started already"))
         return
+    _asked = _PLACES[state], tracer_option
     recording = recording_for(_TARGETS[state], passing_folder, "profile")
     _since_ns = None
     try:
@@ -66,7 +76,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = _PATH) -> N
         result = recording.finish().since(_since_ns)
         from warpline.profiling.older_report import older_report
 
-        print(older_report(result, sorted_key))
+        print(older_report(result, sorted_key, *_asked))
         result.keep(Path(os.path.abspath(f"{profile_path}.h5")))
     except (WarplineError, OSError) as error:
         _failed(error)

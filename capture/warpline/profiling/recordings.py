@@ -137,7 +137,7 @@ def recording_for(
         return OwnRecording(folder(), name, sources)
     trace = ["nvtx", "steps"]
     if ProfilerTarget.CPU in targets:
-        trace = ["cpu", *trace, "python"]
+        trace = ["cpu", *trace, "paddle", "python"]
     if ProfilerTarget.GPU in targets:
         trace += ["cuda", "nvml"]
     return OwnRecording(folder(), name, tuple(trace))

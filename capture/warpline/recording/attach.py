@@ -178,8 +178,14 @@ def _session(pid: int, directory: Path, output: Path, options: RecordingOptions)
 
 def _agent_variables(options: RecordingOptions) -> dict[str, Mapping[str, str]]:
     """Environment variables for a program that loads the agent itself, by source name."""
-    wanted = ((source.name, source.joining()) for source in asked_sources(options.trace))
-    return {name: variables for name, variables in wanted if variables is not None}
+    variables: dict[str, Mapping[str, str]] = {}
+    joined: dict[str, str] = {}
+    for source in asked_sources(options.trace):
+        own = source.joining(joined)
+        if own is not None:
+            variables[source.name] = own
+            joined.update(own)
+    return variables
 
 
 def _refused_sources(options: RecordingOptions, inside: Container[str]) -> dict[str, Source]:

@@ -1,4 +1,4 @@
-"""Trains a few steps with a profiler that people know: profiled.py lightning | hugging-face | paddle."""
+"""Trains a few steps with a profiler that people know: profiled.py lightning | hugging-face | paddle | paddle-older."""
 
 import collections
 import contextlib
@@ -130,4 +130,30 @@ def paddle_net():
     return profilers[1].step_num
 
 
-print("steps:", {"lightning": lightning, "hugging-face": hugging_face, "paddle": paddle_net}[sys.argv[1]]())
+def paddle_older():
+    """Paddle's older profiler, whose printer Paddle still has, between two times of the monotonic clock."""
+    import paddle
+    from paddle.base import core
+
+    layers = paddle.nn.Conv2D(3, 16, 3), paddle.nn.ReLU(), paddle.nn.Flatten(), paddle.nn.Linear(16 * 900, 10)
+    net = paddle.nn.Sequential(*layers)
+    optimizer = paddle.optimizer.Adam(learning_rate=0.001, parameters=net.parameters())
+    began = time.monotonic_ns()
+    core.enable_profiler(core.ProfilerState.kCPU)
+    for _step in range(STEPS):
+        net(paddle.rand([4, 3, 32, 32])).mean().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    core.disable_profiler(core.EventSortingKey.kTotal, tempfile.mktemp())
+    sys.stdout.flush()
+    print(json.dumps([began, time.monotonic_ns()]))
+    return STEPS
+
+
+PROGRAMS = {
+    "lightning": lightning,
+    "hugging-face": hugging_face,
+    "paddle": paddle_net,
+    "paddle-older": paddle_older,
+}
+print("steps:", PROGRAMS[sys.argv[1]]())

@@ -63,7 +63,7 @@ class NvtxSource(RecordingSource):
 
         return load_agent(session, inherited, self.name, VARIABLE)
 
-    def joining(self) -> Mapping[str, str]:
+    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         return {}
 
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:

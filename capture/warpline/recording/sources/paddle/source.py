@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
@@ -29,6 +29,11 @@ class PaddleSource(HookedSource):
     record_types = frozenset((704,))
     timed_records = ((704, 8),)
     passing_records = ((704, 0, 8),)
+
+    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:
+        from warpline.recording.hooks.injection import hooking
+
+        return hooking(self.name, inherited)
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

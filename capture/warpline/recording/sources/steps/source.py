@@ -41,10 +41,10 @@ class StepsSource(HookedSource):
     def asked(self, session: Session) -> Mapping[str, str]:
         return {MEMORY_VARIABLE: str(int(session.options.torch_memory))}
 
-    def joining(self) -> Mapping[str, str]:
+    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:
         from warpline.recording.hooks.injection import hooking
 
-        return hooking(self.name, {})
+        return hooking(self.name, inherited)
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

@@ -289,3 +289,5 @@ bool paddle_has_seen(const char *name, unsigned type)
 }
 
 void paddle_record(bool is_on) { atomic_store(&records_events, is_on); }
+
+bool paddle_records(void) { return atomic_load(&records_events); }

@@ -11,5 +11,7 @@ bool paddle_follow(void);
 bool paddle_has_seen(const char *name, unsigned type);
 /* Turns recording on or off. */
 void paddle_record(bool is_on);
+/* Whether it is on. */
+bool paddle_records(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "events.h"
 #include "python_api.h"
 #include "source_hooks.h"
+#include "spool.h"
 
 /* paddle(what): see events.h */
 static void *paddle(void *self, void *what)
@@ -20,4 +21,11 @@ static void *paddle(void *self, void *what)
 
 static struct python_builtin builtins[] = {{"paddle", paddle, METH_O, NULL}};
 
-REGISTER_SOURCE(.builtins = builtins, .builtin_count = sizeof builtins / sizeof builtins[0]);
+/* A later session of a process whose hooks are installed already. */
+static void joined(void)
+{
+    if (paddle_records())
+        wl_write_source_state("paddle", true, "", "", 0);
+}
+
+REGISTER_SOURCE(.joined = joined, .builtins = builtins, .builtin_count = sizeof builtins / sizeof builtins[0]);

@@ -51,6 +51,7 @@ class Agent(Protocol):
     def warpline_attach(self) -> int: ...
     def warpline_join(self, directory: bytes, /) -> int: ...
     def warpline_hook_frameworks(self, is_told: int, /) -> None: ...
+    def warpline_ask_paddle(self, details: int, /) -> None: ...
 
 
 def load_agent(path: str) -> Agent | None:
@@ -80,6 +81,8 @@ def load_agent(path: str) -> Agent | None:
         library.warpline_join.argtypes = (ctypes.c_char_p,)
         library.warpline_hook_frameworks.argtypes = (ctypes.c_int,)
         library.warpline_hook_frameworks.restype = None
+        library.warpline_ask_paddle.argtypes = (ctypes.c_uint,)
+        library.warpline_ask_paddle.restype = None
     except (OSError, AttributeError):
         return None
     return library

@@ -16,8 +16,9 @@ from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
 from warpline.platform.systems import call_in_forks
-from warpline.profiling import paddle_phases, readers
+from warpline.profiling import paddle_details, paddle_phases, readers
 from warpline.profiling.categories import category_of
+from warpline.profiling.paddle_details import Details
 from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording, recording_for
 from warpline.profiling.results import Handler, ProfilerResult, export_capture, file_name, writable_folder
 from warpline.profiling.states import (
@@ -39,6 +40,7 @@ _active: weakref.ReferenceType[Profiler] | None = None
 _generation = 0
 """Number of forks since the first process. A profiler works only in the process that started it, not in forks."""
 _FIRST_STEPS = 2
+_RECORDED = {ProfilerTarget.CPU, ProfilerTarget.GPU}
 
 
 def _after_fork() -> None:
@@ -55,8 +57,9 @@ class Profiler:
     Use ``with Profiler(scheduler=(2, 5)) as profiler:`` and call ``profiler.step()`` after each step; or call ``start``
     and ``stop``. ``on_trace_ready`` is called with the profiler for each complete recording; by default captures go to
     ``./profiler_log``. ``timer_only`` records nothing and times readers and steps. Under ``warpline record`` the
-    schedule pauses and resumes that recording; otherwise a recorder attaches to this process. ``record_shapes``,
-    ``profile_memory``, ``with_flops`` and ``emit_nvtx`` do not change the recording.
+    schedule pauses and resumes that recording; otherwise a recorder attaches to this process. ``record_shapes`` and
+    ``profile_memory`` record input shapes of Paddle's operators, and its allocations and releases; ``with_flops``
+    records the shapes, from which reports compute FLOPs. ``emit_nvtx`` does not change the recording.
 
     Failures cause a `ProfilerWarning`, and the program continues.
     """
@@ -77,6 +80,8 @@ class Profiler:
         """Raises UsageError for an invalid scheduler or target."""
         self.targets = _targets(targets)
         self.timer_only = timer_only
+        for target in sorted(self.targets - _RECORDED):
+            warn(tr("{target} is not recorded, because Warpline has no source for it", target=target.name))
         self.on_trace_ready: Handler = on_trace_ready or export_capture("./profiler_log")
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
@@ -248,6 +253,7 @@ class Profiler:
                     step=self.step_num - 1,
                 )
             )
+            paddle_details.ask(Details.NONE)
             self._try(recording.discard)
         elif was is ProfilerState.READY and state is ProfilerState.CLOSED:
             self._try(recording.discard)
@@ -255,14 +261,24 @@ class Profiler:
             self._try(recording.prepare)
         elif state in _RECORDING and was is not ProfilerState.RECORD:
             self._is_recording = self._try(recording.resume)
+            paddle_details.ask(self._details())
         if is_complete:
             self._hand_over()
+
+    def _details(self) -> Details:
+        details = Details.PARTS
+        if self.record_shapes or self.with_flops:
+            details |= Details.SHAPES
+        if self.profile_memory:
+            details |= Details.MEMORY
+        return details
 
     def _finish(self) -> bool:
         assert self._recording is not None
         if not self._is_recording:
             return False  # it could not begin, and a warning was given
         self._is_recording = False
+        paddle_details.ask(Details.NONE)
         try:
             self.profiler_result = self._recording.finish()
         except (WarplineError, OSError) as error:

@@ -34,6 +34,8 @@ class ProfilerTarget(IntEnum):
     GPU = 1
     XPU = 2
     CUSTOM_DEVICE = 3
+    MLU = 4
+    """Of earlier versions of Paddle."""
 
 
 class TracerEventType(IntEnum):

@@ -87,10 +87,31 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def record(path: Path, output: Path) -> list[int]:
+DETAILS = """
+import ctypes, json, os
+from paddle.base.core import TracerEventType as Type, _RecordEvent as Event, own, phi
+agent = ctypes.CDLL(os.environ["WARPLINE_AGENT"])
+own.allocate.argtypes = ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int
+def work():
+    outer = Event("conv2d dygraph", Type.Operator)
+    wanted = own.wants()
+    own.give_shapes()
+    own.allocate(4096, 100, 0)
+    own.allocate(4096, 100, 1)
+    outer.end()
+    return wanted
+wanted = []
+for details in (0, 7, 1, 0):
+    agent.warpline_ask_paddle(details)
+    wanted.append(work())
+print(json.dumps([*wanted, phi.standing(2)]))
+"""
+
+
+def record(path: Path, output: Path, program: str = PROGRAM) -> list[int]:
     words = [sys.executable, "-m", "warpline", "record", "-q", "--trace", "paddle", "-o", str(output), "--"]
     done = subprocess.run(
-        [*words, sys.executable, "-c", PROGRAM],
+        [*words, sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=False,
@@ -135,3 +156,18 @@ def test_a_paddle_with_other_types_is_left_alone_and_told(standin: Path, tmp_pat
         (source,) = [source for source in capture.sources if source.name == "paddle"]
     assert not source.enabled
     assert source.reason == "operators are not recorded: this version of Paddle marks them differently"
+
+
+def test_shapes_and_memory_are_recorded_while_they_are_asked_for(standin: Path, tmp_path: Path) -> None:
+    numbers = record(standin, tmp_path / "x.h5", DETAILS)
+    assert numbers == [0, 3, 1, 0, 3 * 4]  # Paddle's own functions are called as before
+    with warpline.open(tmp_path / "x.h5") as capture:
+        shapes = capture.events("operator").to_pandas().input_shapes.tolist()
+        names = ("name", "operation", "address", "bytes")
+        memory = list(zip(*(capture.events("memory")[name].tolist() for name in names), strict=True))
+        devices = [row["device"] for row in capture.report("memory").rows(0, 9)]
+    assert [text for text in shapes if isinstance(text, str) and text] == [
+        '{"x": [[4, 3, 32, -1]], "list": [[16], []]}'
+    ]
+    assert memory == [("allocation", "allocation", 4096, 100), ("release", "release", 4096, 100)]
+    assert devices == ["GPU 1"]

@@ -92,6 +92,14 @@ def test_targets_are_known_by_name() -> None:
         warpline.Profiler(targets=["TPU"])
 
 
+@pytest.mark.parametrize("name", ["XPU", "MLU", "CUSTOM_DEVICE"])
+def test_targets_that_are_not_recorded_are_accepted_and_say_so(name: str) -> None:
+    target = warpline.ProfilerTarget[name]
+    with pytest.warns(warpline.ProfilerWarning, match=f"{name} is not recorded, because"):
+        profiler = warpline.Profiler(targets=[warpline.ProfilerTarget.CPU, target])
+    assert profiler.targets == {warpline.ProfilerTarget.CPU, target}
+
+
 def test_nothing_heavy_is_imported() -> None:
     program = """
 import sys

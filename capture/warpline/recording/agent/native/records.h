@@ -51,6 +51,8 @@ enum {
     RECORD_FRAMEWORK_OPERATOR = 702,
     RECORD_FRAMEWORK_SHAPED = 703,
     RECORD_FRAMEWORK_EVENT = 704,
+    RECORD_FRAMEWORK_INPUT = 705,
+    RECORD_FRAMEWORK_MEMORY = 706,
 };
 
 /* Every type of fixed size: SLOT(NAME) for RECORD_NAME. */
@@ -97,7 +99,9 @@ enum {
     SLOT(FRAMEWORK_MODULE) \
     SLOT(FRAMEWORK_OPERATOR) \
     SLOT(FRAMEWORK_SHAPED) \
-    SLOT(FRAMEWORK_EVENT)
+    SLOT(FRAMEWORK_EVENT) \
+    SLOT(FRAMEWORK_INPUT) \
+    SLOT(FRAMEWORK_MEMORY)
 
 /* Bits of the control page: what is asked for. */
 enum {
@@ -316,6 +320,15 @@ struct record_framework_event {
     uint64_t start_ns, end_ns;
     uint32_t name, type;
 };
+struct record_framework_input {
+    uint64_t start_ns;
+    uint32_t shapes, reserved;
+};
+struct record_framework_memory {
+    uint64_t time_ns, address, bytes;
+    uint8_t operation, place_type, device, reserved;
+    uint32_t reserved_too;
+};
 
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this")
 RECORD_SIZE(record_clock_pair, 24);
@@ -359,6 +372,8 @@ RECORD_SIZE(record_framework_module, 24);
 RECORD_SIZE(record_framework_operator, 32);
 RECORD_SIZE(record_framework_shaped, 56);
 RECORD_SIZE(record_framework_event, 24);
+RECORD_SIZE(record_framework_input, 16);
+RECORD_SIZE(record_framework_memory, 32);
 /* clang-format on */
 
 #endif

@@ -26,9 +26,9 @@ class PaddleSource(HookedSource):
     short_title = english("Operators of Paddle")
     position = 92
     needs_start = english("Paddle can only be recorded from its import on")
-    record_types = frozenset((704,))
-    timed_records = ((704, 8),)
-    passing_records = ((704, 0, 8),)
+    record_types = frozenset((704, 705, 706))
+    timed_records = ((704, 8), (706, 0))
+    passing_records = ((704, 0, 8), (705, 0, 0), (706, 0, 0))
 
     def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:
         from warpline.recording.hooks.injection import hooking

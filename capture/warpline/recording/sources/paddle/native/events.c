@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "details.h"
 #include "recent_names.h"
 
 #define FROM_TEXT "_ZN3phi11RecordEventC1EPKcNS_15TracerEventTypeEjNS_9EventRoleE"
@@ -137,12 +138,18 @@ static const struct {
     const char *name;
     void **theirs;
     void *ours;
+    bool is_beginning; /* of the name; the rest are types of arguments that we do not read */
 } functions[] = {
-    {FROM_TEXT, (void **)&from_text, (void *)our_from_text},
-    {FROM_STRING, (void **)&from_string, (void *)our_from_string},
-    {END, (void **)&end_event, (void *)our_end},
+    {FROM_TEXT, (void **)&from_text, (void *)our_from_text, false},
+    {FROM_STRING, (void **)&from_string, (void *)our_from_string, false},
+    {END, (void **)&end_event, (void *)our_end, false},
+    {PARTS_WANTED, (void **)&paddle_parts_wanted, (void *)our_parts_wanted, false},
+    {SHAPES_WANTED, (void **)&paddle_shapes_wanted, (void *)our_shapes_wanted, false},
+    {SHAPES, (void **)&paddle_shapes, (void *)our_shapes, true},
+    {MEMORY, (void **)&paddle_memory, (void *)our_memory, false},
 };
 #define FUNCTIONS (sizeof functions / sizeof *functions)
+#define NEEDED 3 /* of them; the others are details */
 
 #ifdef JUMP_SLOT
 /* A library's tables, as the loader has mapped them. */
@@ -173,7 +180,16 @@ static void put(const struct library *library, void **slot, void *function)
         mprotect((void *)from, page, PROT_READ);
 }
 
-/* Bits of the functions that this library's table calls; replaces them by ours if `is_change`. */
+/* The whole names of functions, from a library that calls them. */
+static const char *called[FUNCTIONS];
+
+static bool is_named(size_t function, const char *name)
+{
+    const char *own = functions[function].name;
+    return functions[function].is_beginning ? strncmp(name, own, strlen(own)) == 0 : strcmp(name, own) == 0;
+}
+
+/* Bits of the functions that this library's table calls; replaces those that were found by ours if `is_change`. */
 static unsigned calls_of(const struct library *library, bool is_change)
 {
     unsigned found = 0;
@@ -182,12 +198,13 @@ static unsigned calls_of(const struct library *library, bool is_change)
         if (ELF64_R_TYPE(call->r_info) != JUMP_SLOT)
             continue;
         const char *name = library->names + library->symbols[ELF64_R_SYM(call->r_info)].st_name;
-        if (strncmp(name, "_ZN3phi11RecordEvent", 20) != 0)
+        if (strstr(name, "Record") == NULL)
             continue;
         for (size_t of = 0; of < FUNCTIONS; of++)
-            if (strcmp(name, functions[of].name) == 0) {
+            if (is_named(of, name)) {
                 found |= 1u << of;
-                if (is_change)
+                called[of] = name;
+                if (is_change && *functions[of].theirs != NULL)
                     put(library, (void **)(library->base + call->r_offset), functions[of].ours);
             }
     }
@@ -245,9 +262,9 @@ static bool find_functions(const struct libraries *libraries)
             continue;
         has_all = true;
         for (size_t of = 0; of < FUNCTIONS; of++) {
-            if (*functions[of].theirs == NULL)
-                *functions[of].theirs = dlsym(library, functions[of].name);
-            has_all &= *functions[of].theirs != NULL;
+            if (*functions[of].theirs == NULL && called[of] != NULL)
+                *functions[of].theirs = dlsym(library, called[of]);
+            has_all &= *functions[of].theirs != NULL || of >= NEEDED;
         }
         dlclose(library);
     }
@@ -269,7 +286,7 @@ bool paddle_follow(void)
     unsigned found = 0;
     for (size_t i = 0; i < libraries.count; i++)
         found |= calls_of(&libraries.found[i], false);
-    if (found != (1u << FUNCTIONS) - 1 || !find_functions(&libraries)) {
+    if ((found & ((1u << NEEDED) - 1)) != (1u << NEEDED) - 1 || !find_functions(&libraries)) {
         forget(&libraries);
         return false;
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
-from warpline.profiling.paddle_details import Details, ask
+from warpline.profiling.paddle_details import PaddleDetails, ask
 from warpline.profiling.recordings import CycleRecording, recording_for
 from warpline.profiling.results import passing_folder
 from warpline.profiling.states import ProfilerTarget, warn
@@ -60,7 +60,7 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
     _since_ns = None
     try:
         recording.resume()
-        ask(Details.PARTS)
+        ask(PaddleDetails.PARTS)
     except (WarplineError, OSError) as error:
         _failed(error)
         return
@@ -74,7 +74,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = _PATH) -> N
     recording, _recording = _recording, None
     if recording is None:
         return
-    ask(Details.NONE)
+    ask(PaddleDetails.NONE)
     try:
         result = recording.finish().since(_since_ns)
         from warpline.profiling.older_report import older_report

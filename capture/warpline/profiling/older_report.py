@@ -9,9 +9,9 @@ from warpline.i18n import tr
 from warpline.profiling.results import ProfilerResult
 
 if TYPE_CHECKING:
-    from warpline.analysis.paddle.older.profile import Detail, Line, Place, Profile
+    from warpline.analysis.paddle.older.profile import EventLine, OlderProfile, TimedPlace, TracerOption
 
-_SORTED_BY: dict[str, tuple[str, Callable[[Line], float]]] = {
+_SORTED_BY: dict[str, tuple[str, Callable[[EventLine], float]]] = {
     "calls": ("number of calls", lambda line: line.calls),
     "total": ("total time", lambda line: line.total),
     "max": ("maximum time", lambda line: line.most),
@@ -28,21 +28,23 @@ def older_report(
     """The report of a recording: its head, copies, and events with times in ms.
 
     ``sorted_key`` is ``calls``, ``total``, ``max``, ``min`` or ``ave``; otherwise lines are in order of their first
-    end. ``place`` is ``CPU``, ``CUDA`` or ``All``, ``detail`` a name of `Detail`. Several threads are shown merged, and
-    then apart, the latest first. Raises WarplineError when the recording cannot be read.
+    end. ``place`` is ``CPU``, ``CUDA`` or ``All``, ``detail`` a name of `TracerOption`. Several threads are shown
+    merged, and then apart, the latest first. Raises WarplineError when the recording cannot be read.
     """
     from warpline.analysis.framework.selection import View
-    from warpline.analysis.paddle.older.profile import Detail, Place, older_profile
+    from warpline.analysis.paddle.older.profile import TimedPlace, TracerOption, older_profile
     from warpline.library.selecting import select
 
     with result.open() as capture:
         span = result.span_ns(int(capture.metadata.get("start_monotonic_ns", 0)))
         view = View(capture.storage, select(capture.storage, capture.path, span))
-        profile = older_profile(view, Place(place), Detail[detail])
-    return report_text(profile, sorted_key, Place(place), Detail[detail])
+        profile = older_profile(view, TimedPlace(place), TracerOption[detail])
+    return report_text(profile, sorted_key, TimedPlace(place), TracerOption[detail])
 
 
-def report_text(profile: Profile, sorted_key: str | None, place: Place, detail: Detail) -> str:
+def report_text(
+    profile: OlderProfile, sorted_key: str | None, place: TimedPlace, detail: TracerOption
+) -> str:
     """The report of lines that were computed for the same place."""
     if not profile.merged:
         return tr("No profiling report: no operator or range was recorded")
@@ -64,7 +66,7 @@ def report_text(profile: Profile, sorted_key: str | None, place: Place, detail: 
     return "\n".join([*parts, *title, *head, *printer.table(threads[::-1])])
 
 
-def _overhead(profile: Profile) -> list[str]:
+def _overhead(profile: OlderProfile) -> list[str]:
     """Computation, framework overhead and copies."""
     total, computing = profile.total_ns, profile.computing_ns
     parts = [("  Computation time", computing)]
@@ -95,12 +97,14 @@ def _total(time_ns: int | None, whole_ns: int) -> str:
 class _Printer:
     """Prints lines of the event summary."""
 
-    def __init__(self, place: Place, detail: Detail, key: Callable[[Line], float] | None) -> None:
+    def __init__(
+        self, place: TimedPlace, detail: TracerOption, key: Callable[[EventLine], float] | None
+    ) -> None:
         self._has_sides = place.value == "All"
         self._detail = detail
         self._key = key
 
-    def table(self, sections: list[tuple[str, list[Line]]]) -> list[str]:
+    def table(self, sections: list[tuple[str, list[EventLine]]]) -> list[str]:
         """The event summary; names of the outermost lines begin with the first of each pair."""
         rows = [row for prefix, lines in sections for row in self._rows(lines, prefix, prefix, 0)]
         width = max(len(name.lstrip()) for name, _ in rows) + 8
@@ -120,8 +124,8 @@ class _Printer:
         ]
 
     def _rows(
-        self, lines: list[Line], prefix: str, thread: str, depth: int, above: str = ""
-    ) -> Iterator[tuple[str, Line]]:
+        self, lines: list[EventLine], prefix: str, thread: str, depth: int, above: str = ""
+    ) -> Iterator[tuple[str, EventLine]]:
         from warpline.analysis.paddle.older.profile import shown
 
         if self._key is not None:
@@ -135,7 +139,7 @@ class _Printer:
             yield "  " * depth + name, line
             yield from self._rows(shown(line, self._detail), "", thread, depth + 1, line.name)
 
-    def _cells(self, line: Line) -> str:
+    def _cells(self, line: EventLine) -> str:
         sides = ""
         if self._has_sides:
             whole = line.total or 1

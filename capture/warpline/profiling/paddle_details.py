@@ -7,7 +7,7 @@ from enum import IntFlag
 from warpline import annotation
 
 
-class Details(IntFlag):
+class PaddleDetails(IntFlag):
     """Details of Paddle's operators; the agent knows their numbers (``details.c``)."""
 
     NONE = 0
@@ -19,7 +19,7 @@ class Details(IntFlag):
     """Allocations and releases of Paddle's allocator."""
 
 
-def ask(details: Details) -> None:
+def ask(details: PaddleDetails) -> None:
     """From now on record these details in the process; does nothing outside a recording."""
     agent = annotation.connected_agent()
     if agent is not None:

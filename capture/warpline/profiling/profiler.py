@@ -18,7 +18,7 @@ from warpline.model.errors import UsageError, WarplineError
 from warpline.platform.systems import call_in_forks
 from warpline.profiling import paddle_details, paddle_phases, readers
 from warpline.profiling.categories import category_of
-from warpline.profiling.paddle_details import Details
+from warpline.profiling.paddle_details import PaddleDetails
 from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording, recording_for
 from warpline.profiling.results import Handler, ProfilerResult, export_capture, file_name, writable_folder
 from warpline.profiling.states import (
@@ -253,7 +253,7 @@ class Profiler:
                     step=self.step_num - 1,
                 )
             )
-            paddle_details.ask(Details.NONE)
+            paddle_details.ask(PaddleDetails.NONE)
             self._try(recording.discard)
         elif was is ProfilerState.READY and state is ProfilerState.CLOSED:
             self._try(recording.discard)
@@ -265,12 +265,12 @@ class Profiler:
         if is_complete:
             self._hand_over()
 
-    def _details(self) -> Details:
-        details = Details.PARTS
+    def _details(self) -> PaddleDetails:
+        details = PaddleDetails.PARTS
         if self.record_shapes or self.with_flops:
-            details |= Details.SHAPES
+            details |= PaddleDetails.SHAPES
         if self.profile_memory:
-            details |= Details.MEMORY
+            details |= PaddleDetails.MEMORY
         return details
 
     def _finish(self) -> bool:
@@ -278,7 +278,7 @@ class Profiler:
         if not self._is_recording:
             return False  # it could not begin, and a warning was given
         self._is_recording = False
-        paddle_details.ask(Details.NONE)
+        paddle_details.ask(PaddleDetails.NONE)
         try:
             self.profiler_result = self._recording.finish()
         except (WarplineError, OSError) as error:

@@ -28,7 +28,7 @@ _COMPUTES = re.compile(r"compute| kernel launch$")
 _PART = re.compile(r"(?:^|::|/| )(?:infer_shape|prepare_data|compute)$")
 
 
-class Place(Enum):
+class TimedPlace(Enum):
     """What a line's time is: that on the CPU, the GPU time launched inside it, or their sum."""
 
     CPU = "CPU"
@@ -36,7 +36,7 @@ class Place(Enum):
     All = "All"
 
 
-class Detail(Enum):
+class TracerOption(Enum):
     """Whether parts of operators are lines, and whether calls of an operator at different places are."""
 
     Default = 0
@@ -45,7 +45,7 @@ class Detail(Enum):
 
 
 @dataclass(kw_only=True)
-class Line:
+class EventLine:
     """Events with one path of names. Times are ns; ``total``, ``least`` and ``most`` are those of the place."""
 
     name: str
@@ -61,7 +61,7 @@ class Line:
     """The time of all outermost lines, of which ratios are."""
     is_part: bool = False
     """Whether it is a part of an operator that only the levels with details show."""
-    children: list[Line] = field(default_factory=list)
+    children: list[EventLine] = field(default_factory=list)
 
     @property
     def average(self) -> float:
@@ -73,7 +73,7 @@ class Line:
         """Share of the time of all outermost lines."""
         return self.total / self.whole if self.whole else 0.0
 
-    def all_below(self) -> Iterator[Line]:
+    def all_below(self) -> Iterator[EventLine]:
         """The lines below this one, at any depth."""
         for child in self.children:
             yield child
@@ -81,11 +81,11 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile:
+class OlderProfile:
     """Outermost lines with those below them: of all threads merged, or of each thread in order of their first event."""
 
-    merged: list[Line]
-    threads: list[list[Line]]
+    merged: list[EventLine]
+    threads: list[list[EventLine]]
 
     @property
     def total_ns(self) -> int:
@@ -105,16 +105,18 @@ class Profile:
         return sum(line.calls for line in chosen), sum(line.total for line in chosen)
 
 
-def computing_ns(line: Line) -> int | None:
+def computing_ns(line: EventLine) -> int | None:
     """Time of the outermost lines below one whose names say that they compute; None if there are none."""
     found = (child.total if _COMPUTES.search(child.name) else computing_ns(child) for child in line.children)
     times = [time for time in found if time is not None]
     return sum(times) if times else None
 
 
-def older_profile(view: View, place: Place = Place.All, detail: Detail = Detail.Default) -> Profile:
+def older_profile(
+    view: View, place: TimedPlace = TimedPlace.All, detail: TracerOption = TracerOption.Default
+) -> OlderProfile:
     """The lines of the older report for a selection; both lists are empty when nothing was recorded."""
-    numbered = _numbering(view) if detail is Detail.AllOpDetail else None
+    numbered = _numbering(view) if detail is TracerOption.AllOpDetail else None
     trees: list[tuple[int, PathTree, PathTree]] = []
     for events in threads_with_events(view, _KINDS):
         first = int(events.events.stop.min())
@@ -123,12 +125,12 @@ def older_profile(view: View, place: Place = Place.All, detail: Detail = Detail.
     trees.sort(key=lambda tree: tree[0])
     text = _names(view)
     threads = [_forest(own, text) for _, _, own in trees]
-    return Profile(merged=_forest(joined_tree([tree for _, tree, _ in trees]), text), threads=threads)
+    return OlderProfile(merged=_forest(joined_tree([tree for _, tree, _ in trees]), text), threads=threads)
 
 
-def shown(line: Line, detail: Detail) -> list[Line]:
+def shown(line: EventLine, detail: TracerOption) -> list[EventLine]:
     """The lines printed below one. Without details parts are left out, but for copies in them."""
-    if detail is not Detail.Default:
+    if detail is not TracerOption.Default:
         return line.children
     result = []
     for child in line.children:
@@ -140,11 +142,11 @@ def shown(line: Line, detail: Detail) -> list[Line]:
 
 
 def _lines(
-    events: ThreadEvents, root: int, place: Place, numbered: Callable[[ThreadEvents], Int64Array] | None
+    events: ThreadEvents, root: int, place: TimedPlace, numbered: Callable[[ThreadEvents], Int64Array] | None
 ) -> Lines:
     host = events.events
     cpu, gpu = np.maximum(host.cpu_ns, 0), host.gpu_ns
-    time = {Place.CPU: cpu, Place.CUDA: gpu, Place.All: cpu + gpu}[place]
+    time = {TimedPlace.CPU: cpu, TimedPlace.CUDA: gpu, TimedPlace.All: cpu + gpu}[place]
     return Lines(
         root=np.full(len(host), root, np.int64),
         name=numbered(events) if numbered else host.name.astype(np.int64),
@@ -189,17 +191,17 @@ def _names(view: View) -> Callable[[int], str]:
     return text
 
 
-def _forest(tree: PathTree, text: Callable[[int], str]) -> list[Line]:
+def _forest(tree: PathTree, text: Callable[[int], str]) -> list[EventLine]:
     """The outermost lines of a tree, in order of their first end."""
-    lines: list[Line] = []
-    roots: list[Line] = []
+    lines: list[EventLine] = []
+    roots: list[EventLine] = []
     if not len(tree.level):
         return []
     (total, calls, cpu, gpu), (least, first_end), (most,) = tree.lines.sums, tree.lines.lows, tree.lines.highs
     for i, parent in enumerate(tree.lines.parent.tolist()):
         name = text(int(tree.lines.name[i]))
         above = lines[parent] if parent >= 0 else None
-        line = Line(
+        line = EventLine(
             name=name,
             calls=int(calls[i]),
             total=int(total[i]),

@@ -4,42 +4,59 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import dataclass
 from typing import Any
 
+from warpline.cli.host_list import hosts_of
 from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, tr_n, translated
+from warpline.model.errors import UsageError
 from warpline.model.times import format_duration
 from warpline.untrusted import listing
+
+ACTIONS = ("pause", "resume", "stop", "status", "snapshot")
 
 
 @dataclass(frozen=True)
 class ControlCommand:
-    """Pauses, resumes or stops a recording, or asks how it is doing."""
+    """Pauses, resumes or stops recordings, asks how they are doing, or has them write what comes next."""
 
     name: str = "control"
-    help: str = english("pause, resume or stop a recording, or show its state")
+    help: str = english("pause, resume or stop a recording, show its state, or take a snapshot")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", choices=("pause", "resume", "stop", "status"), help=tr("what to do"))
+        parser.add_argument("action", choices=ACTIONS, help=tr("what to do"))
         parser.add_argument(
             "recording",
             nargs="?",
             metavar="PID|SPOOL",
             help=tr(
                 "process id of the program or the recorder, the capture or its spool directory"
-                " (default: the one recording there is)"
+                " (default: the one recording there is; with snapshot or several hosts, all)"
             ),
         )
         add_place_options(parser)
         parser.add_argument("--json", action="store_true", help=tr("the answer as JSON"))
         parser.add_argument("--terminate", action="store_true", help=tr("with stop: end the program as well"))
         parser.add_argument("--discard", action="store_true", help=tr("with stop: write no capture"))
+        parser.add_argument(
+            "--next-steps",
+            type=_count_of_steps,
+            metavar="N",
+            help=tr("with snapshot: the next N steps of the training, the same ones of every rank"),
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         from warpline.recording.control import find_recording, send_command
 
+        if args.next_steps is not None and args.action != "snapshot":
+            raise UsageError(tr("--next-steps goes with: warpline control snapshot"))
         fields = {"terminate": args.terminate, "discard": args.discard} if args.action == "stop" else {}
+        hosts = hosts_of(args.on)
+        if args.action == "snapshot" or len(hosts) > 1:
+            return _control_all(args, [host.name for host in hosts], fields)
+        args.on = hosts[0].name if hosts else None
         place = chosen_place(args)
         if place is None:
             answer = send_command(find_recording(args.recording), args.action, **fields)
@@ -50,6 +67,50 @@ class ControlCommand:
         answer.pop("ok")
         print(json.dumps(answer) if args.json else _describe(answer))
         return 0
+
+
+def _control_all(args: argparse.Namespace, hosts: list[str], fields: dict[str, Any]) -> int:
+    """One command to several recordings; 1 when one of them refuses."""
+    from warpline.cli.several_recordings import SeveralRecordings
+
+    places = [chosen_place(argparse.Namespace(**{**vars(args), "on": host})) for host in hosts or [None]]
+    recordings = SeveralRecordings(places, args.recording)
+    if args.next_steps is not None:
+        answers = recordings.snapshot(args.next_steps)
+    else:
+        answers = recordings.ask(args.action, **fields)
+    if args.json:
+        print(json.dumps([{"host": answer.host, **answer.reply} for answer in answers]))
+    describe = _describe_snapshot if args.action == "snapshot" else _describe
+    for answer in answers:
+        mark = f"[{answer.host}] " if answer.host else ""
+        if answer.error:
+            text = f"warpline: error: {translated(answer.error)}"
+            print(listing([mark + text]), file=sys.stderr)
+        elif not args.json:
+            print(listing([mark + line for line in describe(answer.reply).splitlines()]))
+    return int(any(answer.error for answer in answers))
+
+
+def _describe_snapshot(answer: dict[str, Any]) -> str:
+    if not answer.get("snapshot"):
+        return tr("{path}: the capture is being written", path=answer["output"])
+    first, until = answer["snapshot"]
+    return tr(
+        "{path}: will have the steps {first:,} to {last:,}; {count:,} have ended",
+        path=answer["output"],
+        first=first,
+        last=until - 1,
+        count=answer["steps"],
+    )
+
+
+def _count_of_steps(text: str) -> int:
+    from warpline.recording.snapshots import MOST_STEPS
+
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_STEPS):
+        raise argparse.ArgumentTypeError(tr("{text!r} is not a number of steps", text=text))
+    return int(text)
 
 
 def _describe(answer: dict[str, Any]) -> str:

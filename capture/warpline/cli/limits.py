@@ -1,4 +1,4 @@
-"""Options of ``warpline record`` that limit the size of a recording."""
+"""Options of ``warpline record`` that say when to record, and how much."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 
 from warpline.cli.arguments import time_ns
 from warpline.i18n import tr
+from warpline.model.errors import UsageError
 
 _NUMBER = r"\d{1,18}(?:\.\d{1,18})?"
 """Limited in length: Python turns 400 digits into infinity, which is not an integer."""
@@ -15,7 +16,12 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--ring``, ``--max-duration`` and ``--max-size``; each is 0 by default."""
+    """Adds ``--wait``, and ``--ring``, ``--max-duration`` and ``--max-size``, each 0 by default."""
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help=tr("record nothing until somebody asks for it: warpline control snapshot --next-steps 3"),
+    )
     parser.add_argument(
         "--ring",
         type=long_time_ns,
@@ -37,6 +43,13 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help=tr("end the recording when it takes SIZE on the disk (500M, 2G); the command continues"),
     )
+
+
+def check_beginning(args: argparse.Namespace) -> None:
+    """Raises UsageError when two options say when to begin."""
+    if args.wait and (args.delay or args.capture_range != "none"):
+        option = "--delay" if args.delay else "--capture-range"
+        raise UsageError(tr("--wait and {option} both say when to begin; leave one out", option=option))
 
 
 def long_time_ns(text: str) -> int:

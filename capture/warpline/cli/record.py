@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
 from warpline.cli.host_list import hosts_of
-from warpline.cli.limits import add_limit_options
+from warpline.cli.limits import add_limit_options, check_beginning
 from warpline.cli.recording_options import add_recording_options
 from warpline.cli.remote_options import add_place_options, add_run_options, chosen_place, far_settings
 from warpline.cli.several_hosts import record_on_each
@@ -174,6 +174,7 @@ class RecordCommand:
             raise _usage(tr("no command to record; write: warpline record -o run.h5 -- python train.py"))
         if not command[0]:
             raise _usage(tr("the command to record is empty"))
+        check_beginning(args)
         hosts = hosts_of(args.on)
         if len(hosts) > 1:
             return record_on_each(args, hosts, args.output or Path(_default_name(command)), self.run)
@@ -202,6 +203,7 @@ class RecordCommand:
             ring_ns=args.ring,
             max_duration_ns=args.max_duration,
             max_size_bytes=args.max_size,
+            waits=args.wait,
         )
         output = args.output or Path(_default_name(command))
         if place is None:

@@ -24,10 +24,18 @@ from warpline.recording.proc_files import process_stat
 from warpline.untrusted import read_json
 
 SOCKET_FILE = "control.sock"
-COMMANDS = ("pause", "resume", "stop", "status")
+COMMANDS = ("pause", "resume", "stop", "status", "snapshot")
 _LONGEST_REQUEST = 4096
 _MOST_NOTE_BYTES = 64 << 10
 _LONGEST_REPLY = 1 << 20
+
+
+class Refused(RecordingError):
+    """A recorder does not do what it is asked for; ``is_late`` when it would have done it earlier."""
+
+    def __init__(self, why: str, *, is_late: bool) -> None:
+        super().__init__(why)
+        self.is_late = is_late
 
 
 @dataclass
@@ -147,8 +155,9 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
     except ValueError as error:
         raise RecordingError(f"{directory}: the recorder went away") from error
     if not isinstance(reply, dict) or not reply.get("ok"):
-        raise RecordingError(
-            f"{directory}: {reply.get('error', 'refused') if isinstance(reply, dict) else 'refused'}"
+        raise Refused(
+            f"{directory}: {reply.get('error', 'refused') if isinstance(reply, dict) else 'refused'}",
+            is_late=isinstance(reply, dict) and reply.get("is_late") is True,
         )
     return reply
 
@@ -214,6 +223,24 @@ def find_recording(which: str | None) -> Path:
         known = ", ".join(f"{note['recorder']} ({note['spool']})" for note in running)
         raise RecordingError(f"several recordings are running, name one: {known}")
     return Path(running[0]["spool"])
+
+
+def send_to_all(which: str | None, command: str, **fields: Any) -> list[dict[str, Any]]:
+    """The replies of a recording, by default of all recordings of this user; what went wrong is their ``error``.
+
+    Raises RecordingError when nothing is being recorded.
+    """
+    spools = [find_recording(which)] if which is not None else [Path(note["spool"]) for note in _running()]
+    if not spools:
+        raise RecordingError("nothing is being recorded by this user; name a process id or a spool directory")
+    replies: list[dict[str, Any]] = []
+    for spool in spools:
+        try:
+            replies.append(send_command(spool, command, **fields))
+        except RecordingError as error:
+            is_late = isinstance(error, Refused) and error.is_late
+            replies.append({"ok": False, "error": str(error), "is_late": is_late})
+    return replies
 
 
 def notes_folder() -> Path | None:

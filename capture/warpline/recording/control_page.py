@@ -14,6 +14,7 @@ _MAGIC = b"WLCTRL01"
 _PAGE = struct.Struct("<8sIIQIIQ")
 # Indices of 64-bit words: state and epoch share one, so that readers always see both change together.
 _CHANGE_WORD, _CHANGED_WORD, _SOURCES_WORD = 1, 2, 3
+_STEPS_WORD, _FIRST_STEP_WORD, _UNTIL_STEP_WORD, _INSIDE_WORD, _BEGAN_WORD = 5, 6, 7, 8, 9
 _EPOCHS = 0xFFFF_FFFF
 _BYTES = 4096
 
@@ -61,6 +62,34 @@ class ControlPage:
     def confined(self) -> int:
         """How many spool files belong to processes in a sandbox."""
         return self._words[_SOURCES_WORD] >> 32
+
+    @property
+    def snapshot_began_ns(self) -> int:
+        """CLOCK_MONOTONIC ns when the program began the steps of a snapshot; 0 before that."""
+        return self._words[_BEGAN_WORD]
+
+    @property
+    def steps(self) -> int:
+        """Steps of training that have ended in the process with the most of them."""
+        return self._words[_STEPS_WORD]
+
+    @property
+    def steps_asked(self) -> tuple[int, int] | None:
+        """How many steps have ended before a snapshot and after it; None when none was asked for."""
+        until = self._words[_UNTIL_STEP_WORD]
+        return (self._words[_FIRST_STEP_WORD], until) if until else None
+
+    @property
+    def has_steps_asked(self) -> bool:
+        """Whether all processes have ended the steps of the snapshot."""
+        until = self._words[_UNTIL_STEP_WORD]
+        return 0 < until <= self.steps and not self._words[_INSIDE_WORD] & _EPOCHS
+
+    def ask_for_steps(self, first: int, until: int) -> None:
+        """Have the program record the steps between those of its ends; ``until`` 0 takes that back."""
+        self._words[_UNTIL_STEP_WORD] = 0
+        self._words[_FIRST_STEP_WORD] = first
+        self._words[_UNTIL_STEP_WORD] = until
 
     def set_state(self, state: RecordingState) -> int:
         """Set the state for all readers; returns the CLOCK_MONOTONIC ns of the change."""

@@ -74,7 +74,7 @@ def finalise(
     timed_records = dict(entry for source in sources for entry in source.timed_records)
     whole = read_schedule(session, spools, timed_records)
     session, schedule = in_ring(session, whole)
-    if session.is_cut:
+    if session.is_cut or session.options.waits:
         passing = {entry[0]: entry[1:] for source in sources for entry in source.passing_records}
         cut_to_ring(spools, passing, schedule.start_ns)
     elsewhere = (files or of_another_machine()) if session.is_remote else None

@@ -175,6 +175,8 @@ def _record(
         if recorder.discard:
             remove_spool(directory)
             tell({"state": "discarded"})
+            if options.waits:
+                result = replace(result, error=tr("nothing was recorded: nobody asked for a snapshot"))
         else:
             result = finish(session, outcome, signals, tell, result)
     finally:

@@ -20,6 +20,7 @@ from warpline.recording.proc_files import process_stat
 from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
+from warpline.recording.snapshots import ask_for_steps
 from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.registry import control_mask, lasting_types, life_types, passing_types
 from warpline.recording.spool import records
@@ -156,7 +157,7 @@ class Recorder:
         return 1 << 62
 
     def _period_ns(self) -> int:
-        if self._has_range:
+        if self._has_range or self._page.steps_asked is not None:
             return _RANGE_PERIOD_NS
         return self._collectors.period_ns
 
@@ -166,6 +167,8 @@ class Recorder:
         if self._page.confined:
             self._extend_sandboxes(now)
         self._follow_range()
+        if self._page.has_steps_asked:
+            self._stop_asked = True
         if self._delayed and now - self._started_ns >= options.delay_ns:
             self._end_delay()
         if options.duration_ns is not None and self._recorded_so_far(now) >= options.duration_ns:
@@ -192,6 +195,12 @@ class Recorder:
         running = now - self._resumed_ns if self._state is RecordingState.RECORDING else 0
         return self._recorded_ns + running
 
+    @property
+    def _is_unused(self) -> bool:
+        """Whether the recording has waited all the time."""
+        is_waiting = self.session.options.waits and self._state is RecordingState.PAUSED
+        return is_waiting and not self._recorded_ns and not self._page.snapshot_began_ns
+
     def _follow_range(self) -> None:
         """Pause or resume to match the capture ranges of the program, by the current state of the control page.
 
@@ -207,6 +216,7 @@ class Recorder:
             self._recorded_ns += now - self._resumed_ns
         else:
             self._collectors.resume()
+            self._begin_capture(self._page.snapshot_began_ns or now)
             self._resumed_ns = now
         self._state = RecordingState.PAUSED if is_paused else RecordingState.RECORDING
         self._write_state(now, self._state, records.FOLLOWED)
@@ -234,13 +244,18 @@ class Recorder:
         if self._state is not RecordingState.PAUSED:
             return
         now = self._page.set_state(RecordingState.RECORDING)
-        if self.session.options.is_driven and not self._recorded_ns:
-            # The capture starts with the program's first resume, not with a pause before it.
-            self.session = replace(self.session, start_monotonic_ns=now, start_realtime_ns=time.time_ns())
+        self._begin_capture(now)
         self._resumed_ns = now
         self._state = RecordingState.RECORDING
         self._write_state(now, self._state, reason)
         self._collectors.resume()
+
+    def _begin_capture(self, now: int) -> None:
+        """Let the capture start with the first resume, not with a pause before it."""
+        options = self.session.options
+        if (options.is_driven or options.waits) and not self._recorded_ns:
+            realtime = time.time_ns() - (time.monotonic_ns() - now)
+            self.session = replace(self.session, start_monotonic_ns=now, start_realtime_ns=realtime)
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         self._follow_range()
@@ -260,7 +275,20 @@ class Recorder:
             self.discard = bool(request.get("discard"))
             if request.get("terminate"):
                 self.session = self.session.terminating()
+        elif command == "snapshot":
+            refusal = self._snapshot(request)
+            if refusal:
+                return {"ok": False, **refusal}
         return {"ok": True, **self._status()}
+
+    def _snapshot(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write the capture of what is recorded, or of steps to come; returns why not."""
+        if "next_steps" in request:
+            return ask_for_steps(self._page, request, self.said.get("steps"))
+        if self._is_unused:
+            return {"error": english("nothing is recorded yet; ask for steps to come: --next-steps 3")}
+        self._stop_asked = True
+        return {}
 
     def _obey_signals(self) -> None:
         for received in self.signals.take():
@@ -290,6 +318,13 @@ class Recorder:
     def _finish(self) -> RecorderOutcome:
         if self._state is RecordingState.RECORDING and not self.target.has_ended():
             self._collectors.stop()
+        if self.session.options.waits:
+            self._follow_range()
+            self.discard |= self._is_unused
+            if self._page.snapshot_began_ns:  # we may have been held up until it was over
+                self._begin_capture(self._page.snapshot_began_ns)
+            first, until = self._page.steps_asked or (0, 0)
+            self.session = replace(self.session, first_step=first, until_step=until)
         stop = self._page.set_state(RecordingState.STOPPED)
         self._collectors.drain()
         self._write_state(stop, RecordingState.STOPPED, "end")
@@ -298,11 +333,10 @@ class Recorder:
         if self.session.options.terminate and isinstance(self.target, Target) and not self.target.has_ended():
             terminate(self.target)
         self._close()
-        status = self._status()
         return RecorderOutcome(
             stop_monotonic_ns=stop,
-            events=status["events"],
-            lost=status["lost"],
+            events=self._collectors.events,
+            lost=self._lost,
             sources=tuple(self._collectors.reports()),
             warnings=tuple(self.warnings),
             interrupted_by=self._interrupted_by,
@@ -322,14 +356,21 @@ class Recorder:
         self._page.close()
         self._journal.close()
 
+    @property
+    def _lost(self) -> int:
+        return sum(source.lost for source in self._collectors.reports()) + self._journal.lost
+
     def _status(self) -> dict[str, Any]:
         sources = self._collectors.reports()
         return {
             "state": self._state.name.lower(),
             "elapsed_ns": time.monotonic_ns() - self._started_ns,
             "events": self._collectors.events,
-            "lost": sum(source.lost for source in sources) + self._journal.lost,
+            "lost": self._lost,
             "target_pid": self.target.pid,
+            "output": str(self.session.output),
+            "steps": self._page.steps,
+            "snapshot": self._page.steps_asked,
             "sources": [_source_json(source) for source in sources],
             "warnings": list(self.warnings),
         }

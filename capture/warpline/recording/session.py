@@ -39,6 +39,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "exit_signal": (int, type(None)),
     "was_running": bool,
     "is_remote": bool,
+    "first_step": int,
+    "until_step": int,
 }
 _MOST_PIDS = 1 << 32
 
@@ -103,13 +105,16 @@ class RecordingOptions:
     series: str = ""
     """UUID of the first capture of the series that this one continues; empty for a new series."""
 
+    waits: bool = False
+    """Record nothing until a snapshot is asked for."""
+
     is_driven: bool = False
     """A profiler inside the program starts and pauses the recording."""
 
     @property
     def starts_paused(self) -> bool:
         """Whether recording waits for a delay to end, a range to begin or a resume command."""
-        return self.delay_ns > 0 or self.capture_range != "none" or self.is_driven
+        return self.delay_ns > 0 or self.capture_range != "none" or self.is_driven or self.waits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +144,9 @@ class Session:
     """The program was already running when the recording began."""
     is_remote: bool = False
     """Recorded on another machine: a path of the program is not the file of that name here."""
+    first_step: int = 0
+    until_step: int = 0
+    """The steps of training that a snapshot was asked for: from the first one to before the other; 0 for all."""
     is_cut: bool = False
     """Only the end of the recording is kept, so there is no snapshot of the threads at its start."""
 

@@ -51,7 +51,7 @@ def ssh_server(folder: Path) -> Iterator[Path]:
     (folder / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
         f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nMaxStartups 100\n"
-        f"PermitRootLogin yes\nAcceptEnv XDG_CACHE_HOME\n"
+        f"PermitRootLogin yes\nAcceptEnv XDG_CACHE_HOME XDG_RUNTIME_DIR\n"
     )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)

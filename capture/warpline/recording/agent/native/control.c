@@ -70,3 +70,26 @@ void wl_capture_range(bool is_start)
     struct record_recording_state record = {now, to, wl_intern(reason, sizeof reason - 1)};
     spool_write_common(SLOT_RECORDING_STATE, &record, sizeof record);
 }
+
+void wl_step_ended(uint64_t count)
+{
+    static __thread uint64_t leaves_at; /* 0: outside */
+    struct control_page *page = wl_control;
+    uint64_t most = atomic_load(&page->steps);
+    while (most < count && !atomic_compare_exchange_weak(&page->steps, &most, count))
+        ;
+    if (leaves_at != 0 && count >= leaves_at) {
+        leaves_at = 0;
+        /* The last one switches off: every process has all steps that it began. */
+        if (atomic_fetch_sub(&page->inside, 1) == 1)
+            wl_capture_range(false);
+    }
+    uint64_t until = atomic_load(&page->until_step);
+    if (leaves_at == 0 && count < until && count >= atomic_load(&page->first_step)) {
+        leaves_at = until;
+        uint64_t never = 0;
+        atomic_compare_exchange_strong(&page->began_ns, &never, wl_clock(CLOCK_MONOTONIC));
+        atomic_fetch_add(&page->inside, 1);
+        wl_capture_range(true);
+    }
+}

@@ -298,7 +298,7 @@ struct record_python_task {
 struct record_framework_range {
     uint64_t start_ns, end_ns;
     int64_t value;
-    uint32_t kind, name, detail, reserved;
+    uint32_t kind, name, detail, step;
 };
 struct record_framework_module {
     uint64_t start_ns, end_ns;

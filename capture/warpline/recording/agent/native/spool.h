@@ -28,6 +28,10 @@ struct control_page {
     _Atomic uint32_t sources;
     _Atomic uint32_t confined; /* spool files of processes in a sandbox */
     _Atomic uint64_t size_cap;
+    _Atomic uint64_t steps;                  /* that the process with the most has ended */
+    _Atomic uint64_t first_step, until_step; /* a snapshot, by the steps that have ended then; until 0: none */
+    _Atomic uint32_t inside;                 /* threads that are in the snapshot's steps */
+    _Atomic uint64_t began_ns;               /* when the first of them began it */
 };
 
 struct chunk_header {
@@ -186,6 +190,8 @@ void wl_write_clock_pair(uint64_t third_ns);
 void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost);
 /* A capture range began or ended here: every process sees it at once, and the recorder follows. */
 void wl_capture_range(bool is_start);
+/* A step of training ended in this thread, its `count`-th: a snapshot may begin or end here. */
+void wl_step_ended(uint64_t count);
 
 uint64_t wl_strings_refused(void);
 

@@ -212,7 +212,7 @@ class Keeper:
         try:
             reply = send_command(self._spool, command, timeout_s=5.0, **request)
         except (RecordingError, TypeError) as error:
-            reply = {"ok": False, "error": str(error)}
+            reply = {"ok": False, "error": str(error), "is_late": getattr(error, "is_late", False)}
         if self._channel is not None:
             self._channel.send(packed_json(FrameType.REPLY, {**reply, "id": number}))
 

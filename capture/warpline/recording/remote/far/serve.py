@@ -133,6 +133,11 @@ def _answer(root: Path, request: dict[str, Any], held: int) -> dict[str, Any]:
 
         fields = request.get("fields") or {}
         return send_command(find_recording(request.get("recording")), request["command"], **fields)
+    if action == "control_all":
+        from warpline.recording.control import send_to_all
+
+        fields = request.get("fields") or {}
+        return {"replies": send_to_all(request.get("recording"), request["command"], **fields)}
     raise FrameError(f"an unknown request: {action}")
 
 

@@ -34,13 +34,41 @@ def control_on(
     Raises RecordingError.
     """
     request = {"action": "control", "recording": recording, "command": command, "fields": values}
-    answer = ask(place, request)
+    return _reply(ask(place, request))
+
+
+def control_all_on(
+    place: FarMachine, recording: str | None, command: str, values: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The replies of the recordings on another machine (`warpline.recording.control.send_to_all`).
+
+    Raises RecordingError.
+    """
+    request = {"action": "control_all", "recording": recording, "command": command, "fields": values}
+    replies = ask(place, request).get("replies")
+    rows = [row for row in replies if isinstance(row, dict)] if isinstance(replies, list) else []
+    if not rows:
+        raise RecordingError(tr("{host}: its answer makes no sense", host=place.title))
+    return [
+        _reply(row)
+        if row.get("ok") is True
+        else {"ok": False, "error": visible(str(row.get("error"))), "is_late": row.get("is_late") is True}
+        for row in rows
+    ]
+
+
+def _reply(answer: dict[str, Any]) -> dict[str, Any]:
+    """The reply of a recorder, with values of the expected types only."""
     numbers = {name: _number(answer.get(name)) for name in ("elapsed_ns", "events", "lost", "target_pid")}
+    asked = answer.get("snapshot")
     sources, warnings = answer.get("sources"), answer.get("warnings")
     return {
         "ok": True,
         "state": visible(str(answer.get("state"))),
         **numbers,
+        "output": visible(str(answer.get("output", ""))),
+        "steps": _number(answer.get("steps")),
+        "snapshot": [_number(step) for step in asked][:2] if isinstance(asked, list) else None,
         "sources": [
             {
                 "name": str(row.get("name")),

@@ -17,7 +17,7 @@ framework_range = RecordLayout(
         ("kind", "<u4"),
         ("name", "<u4"),
         ("detail", "<u4"),
-        ("reserved", "<u4"),
+        ("step", "<u4"),
     ]
 )
 framework_module = RecordLayout(

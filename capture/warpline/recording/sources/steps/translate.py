@@ -116,7 +116,7 @@ class _Process:
             starts = phases.start.copy()
             starts[~is_part] = training.start
             self._add_phases(number, own, phases, starts, counts)
-            self._add_steps(number, training)
+            self._add_steps(number, training, _first_number(own, phases, training))
 
     def _threads(self, table: Records, start: Int64Array) -> Int64Array:
         return self._translation.threads.lookup(self._pid, table.tid, start)
@@ -144,10 +144,16 @@ class _Process:
             attributes=attributes,
         )
 
-    def _add_steps(self, thread: int, training: Training) -> None:
+    def _add_steps(self, thread: int, training: Training, first: int) -> None:
         translation, builder = self._translation, self._builder
         has_own_steps = any(self._pid in program.pids for program in translation.given(StepsOfProgram))
         steps = training.steps[:0] if has_own_steps else training.steps
+        numbers = first + np.arange(len(steps))
+        session = translation.session
+        if session.until_step:
+            # Another process began the recording during the step before, or ended it later.
+            is_asked = (numbers >= session.first_step) & (numbers < session.until_step)
+            steps, numbers = steps[is_asked], numbers[is_asked]
         if not len(steps) and not (has_own_steps and len(training.evaluations)):
             return
         process = translation.threads.threads[thread].process
@@ -156,7 +162,6 @@ class _Process:
             parent=translation.process_track(process),
             process=translation.process_index(process),
         )
-        numbers = np.arange(len(steps))
         step_type, no_type = builder.string(_OF_STEP), builder.string(_OF_USER)
         runs: tuple[tuple[Int64Array, list[str], dict[str, npt.ArrayLike]], ...] = (
             (
@@ -225,6 +230,13 @@ class _Process:
                 capture_strings(self._spool, self._builder, own["path"]),
                 attributes=attributes,
             )
+
+
+def _first_number(own: npt.NDArray[np.void], phases: Phases, training: Training) -> int:
+    """The number of the first step, counted from the start of the program, whose beginning may not be recorded."""
+    ends = np.isin(phases.kind, (RangeKind.OPTIMIZER, RangeKind.STEP))
+    rows = np.flatnonzero(ends & (phases.start >= training.steps[0, 0])) if len(training.steps) else ()
+    return int(own["step"][rows[0]]) if len(rows) else 0
 
 
 def kept_by_calls(

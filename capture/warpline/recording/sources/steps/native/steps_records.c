@@ -4,6 +4,14 @@
 
 static __thread int depth; /* of nested module calls */
 
+/* What counts the steps of this thread, as training.py finds them later. */
+static __thread struct {
+    int64_t seen[8], latest, last; /* optimisers: of the current step, the latest, the one that ends a step */
+    uint64_t end_ns, count;
+    uint32_t seen_count;
+    bool is_counted; /* the current step has ended */
+} training;
+
 uint64_t steps_now(void)
 {
     struct writer *writer = wl_writer();
@@ -32,14 +40,43 @@ void steps_leave(uint64_t start_ns, uint32_t path, uint32_t class_name)
     WL_COMMIT(writer, SLOT_FRAMEWORK_MODULE, record_framework_module);
 }
 
+/* An optimiser has stepped; returns whether a step ends. It ends with the last of its optimisers; which one that is
+ * shows as soon as one of them steps again. */
+static bool ends_step(uint64_t start_ns, uint64_t end_ns, int64_t optimizer)
+{
+    bool is_around = start_ns < training.end_ns; /* GradScaler.step calls the optimiser's */
+    training.end_ns = end_ns;
+    if (is_around)
+        return false;
+    const uint32_t room = sizeof training.seen / sizeof training.seen[0];
+    for (uint32_t i = 0; i < training.seen_count; i++) {
+        if (training.seen[i] == optimizer || training.seen_count == room) {
+            training.count += !training.is_counted;
+            training.last = training.latest;
+            training.seen_count = 0;
+            training.is_counted = false;
+        }
+    }
+    training.seen[training.seen_count++] = training.latest = optimizer;
+    bool is_last = optimizer == training.last;
+    training.is_counted |= is_last;
+    return is_last;
+}
+
 void steps_range(uint64_t start_ns, uint32_t kind, uint32_t name, uint32_t detail, int64_t value)
 {
     struct writer *writer = wl_writer();
-    if (writer == NULL || start_ns == 0 || !wl_is_recording(SOURCE_STEPS))
+    if (writer == NULL || start_ns == 0)
         return;
-    struct record_framework_range *to = WL_RESERVE(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
-    if (to == NULL)
-        return;
-    *to = (struct record_framework_range){start_ns, wl_now(writer), value, kind, name, detail, 0};
-    WL_COMMIT(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
+    uint64_t end_ns = wl_now(writer);
+    bool is_end = (kind == RANGE_OPTIMIZER || kind == RANGE_STEP) && ends_step(start_ns, end_ns, value);
+    struct record_framework_range *to = NULL;
+    if (wl_is_recording(SOURCE_STEPS))
+        to = WL_RESERVE(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
+    if (to != NULL) {
+        *to = (struct record_framework_range){start_ns, end_ns, value, kind, name, detail, (uint32_t)training.count};
+        WL_COMMIT(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
+    }
+    if (is_end)
+        wl_step_ended(++training.count);
 }

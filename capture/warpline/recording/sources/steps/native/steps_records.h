@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { RANGE_OPTIMIZER = 5, RANGE_STEP = 11 }; /* kinds whose ends end steps, as in records.py */
+
 /* CLOCK_MONOTONIC, strictly increasing within the thread; 0 if memory ran out. */
 uint64_t steps_now(void);
 /* Whether this thread is inside a module's call. */

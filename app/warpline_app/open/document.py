@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,13 @@ class Document(QObject):
         """Whether the user still needs hints on how to explore."""
         self.queries = RememberedQueries(parent=self)
         """Queries the user asked and saved."""
+        from warpline_app.open.derived import DerivedRows
+
+        ref = weakref.ref(self)  # a cycle would keep the file open
+        self.derived = DerivedRows(
+            lambda: None if (known := ref()) is None else known.capture, self.state, self
+        )
+        """What rows derived by queries show."""
         self.notes: KeptNotes | None = None
         """Keeps the notes; None for captures that are not shown in a tab."""
         self.alignment = ClockShifts()
@@ -101,6 +109,7 @@ class Document(QObject):
 
     def close(self) -> None:
         """Close the file and delete this object. Its views must be gone."""
+        self.derived.close()
         self.capture.close()
         # A child of the workspace would live as long as the window and keep the file mapped.
         self.deleteLater()

@@ -10,7 +10,15 @@ from PySide6.QtCore import QObject, QTimer
 from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError
 from warpline.model.notes import Note
-from warpline.storage.notes_file import Notes, entries_of, note_of, notes_path, read_notes, write_notes
+from warpline.storage.notes_file import (
+    Notes,
+    entries_of,
+    note_of,
+    notes_path,
+    read_notes,
+    row_of,
+    write_notes,
+)
 from warpline_app.open.messages import MessageTarget
 from warpline_app.remembered.settings import Settings
 from warpline_app.state.timeline_state import TimelineState
@@ -44,7 +52,9 @@ class KeptNotes(QObject):
         self._timer.timeout.connect(self.write_now)
         with state.unrecorded():
             state.set_notes(self._known.notes)
+            state.set_derived_rows(self._known.rows)
         state.notes_changed.connect(self._timer.start)
+        state.derived_rows_changed.connect(self._timer.start)
 
     @property
     def is_beside(self) -> bool:
@@ -61,6 +71,7 @@ class KeptNotes(QObject):
         known = {note.id: note for note in mine.notes}
         self._known = replace(self._known, deleted=merged.deleted)
         self._state.set_notes(merged.notes)
+        self._state.set_derived_rows(merged.rows)
         return sum(known.get(note.id) != note for note in merged.notes)
 
     def write_now(self) -> None:
@@ -88,7 +99,12 @@ class KeptNotes(QObject):
                 return
         self._known = now
         self._settings.set_record(
-            f"{_KEY}/{self._uuid}", {"notes": entries_of(now.notes), "deleted": sorted(now.deleted)}
+            f"{_KEY}/{self._uuid}",
+            {
+                "notes": entries_of(now.notes),
+                "rows": entries_of(now.rows),
+                "deleted": sorted(now.deleted),
+            },
         )
 
     def _take_in(self) -> None:
@@ -105,14 +121,17 @@ class KeptNotes(QObject):
         self._known = replace(self._known, deleted=merged.deleted)
         with self._state.unrecorded():
             self._state.set_notes(merged.notes)
+            self._state.set_derived_rows(merged.rows)
         self._timer.stop()
 
     def _now(self) -> Notes:
         """The notes as they are in the state; those that went since are deleted."""
-        ids = {note.id for note in self._state.notes}
-        gone = {note.id for note in self._known.notes} - ids
+        notes, rows = self._state.notes, self._state.derived_rows
+        ids = {note.id for note in notes} | {row.id for row in rows}
+        known = {note.id for note in self._known.notes} | {row.id for row in self._known.rows}
+        gone = known - ids
         deleted = (self._known.deleted | gone) - ids
-        return Notes(notes=self._state.notes, deleted=frozenset(deleted), capture=self._uuid)
+        return Notes(notes=notes, rows=rows, deleted=frozenset(deleted), capture=self._uuid)
 
     def _load(self) -> Notes:
         mine = replace(self._from_settings(), capture=self._uuid)
@@ -135,10 +154,15 @@ class KeptNotes(QObject):
 
     def _from_settings(self) -> Notes:
         saved = self._settings.record_of(f"{_KEY}/{self._uuid}")
-        entries, deleted = saved.get("notes"), saved.get("deleted")
+        entries, deleted, queries = saved.get("notes"), saved.get("deleted"), saved.get("rows")
+        rows = [row_of(entry) for entry in queries] if isinstance(queries, list) else []
         notes = [note_of(entry) for entry in entries] if isinstance(entries, list) else self._old_marks()
         ids = [text for text in deleted if isinstance(text, str)] if isinstance(deleted, list) else []
-        return Notes(notes=tuple(note for note in notes if note is not None), deleted=frozenset(ids))
+        return Notes(
+            notes=tuple(note for note in notes if note is not None),
+            rows=tuple(row for row in rows if row is not None),
+            deleted=frozenset(ids),
+        )
 
     def _old_marks(self) -> list[Note | None]:
         """Marks as layouts kept them before there were notes."""

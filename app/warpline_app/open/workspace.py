@@ -277,12 +277,14 @@ class Workspace(QObject):
         document.queries = RememberedQueries(self.settings, document)
         for explored in (document.state.selection_changed, document.state.gap_changed):
             explored.connect(document.hints.count_use)
+        document.derived.remember_in(self.settings)
         # Loaded with the first capture, not with the window.
         from warpline_app.open.kept_notes import KeptNotes
 
         document.notes = KeptNotes(
             document.source, capture.uuid, document.state, self.settings, document.messages, document
         )
+        document.derived.ask_for_foreign(document.messages)
         if made:
             with document.state.unrecorded():
                 document.state.set_notes((*document.state.notes, *made))

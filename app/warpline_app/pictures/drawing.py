@@ -63,6 +63,7 @@ class PictureDrawing(QObject):
             source.document.title,
             lambda state: arrange(state, source.state, is_as_shown=is_as_shown),
         )
+        document.derived.take_over(source.document.derived)
         self._view: TimelineView | None = _out_of_sight(document, picture)
         self._clock = QElapsedTimer()
         self._clock.start()
@@ -123,6 +124,7 @@ def arrange(state: TimelineState, source: TimelineState, *, is_as_shown: bool) -
         layout["hidden"] = []
     apply_layout(state, layout)
     state.set_notes(source.notes)
+    state.set_derived_rows(source.derived_rows)
     if is_as_shown:
         state.set_filter(source.filter)
         state.set_highlight(source.highlight)

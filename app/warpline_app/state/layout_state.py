@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline.model.derived_rows import DerivedRow
 from warpline.model.notes import Note
 from warpline_app.state.undo_state import UndoState
 
@@ -30,6 +31,8 @@ class LayoutState(UndoState):
     """mapping of row key to pixels per lane"""
     notes_changed = Signal(object)
     """tuple of Note in time order"""
+    derived_rows_changed = Signal(object)
+    """tuple of DerivedRow"""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -39,6 +42,7 @@ class LayoutState(UndoState):
         self._expanded: Mapping[str, bool] = _EMPTY
         self._heights: Mapping[str, int] = _EMPTY
         self._notes: tuple[Note, ...] = ()
+        self._derived_rows: tuple[DerivedRow, ...] = ()
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -142,3 +146,21 @@ class LayoutState(UndoState):
     def remove_note(self, note_id: str) -> None:
         """Remove the note with this id."""
         self.set_notes(note for note in self._notes if note.id != note_id)
+
+    @property
+    def derived_rows(self) -> tuple[DerivedRow, ...]:
+        """Rows derived by queries, in the order in which they were made."""
+        return self._derived_rows
+
+    def set_derived_rows(self, rows: Iterable[DerivedRow]) -> None:
+        """Replace all derived rows; of two with the same id the later in the list wins."""
+        by_id = {row.id: row for row in rows}
+        self._assign("derived_rows", tuple(by_id.values()))
+
+    def put_derived_row(self, row: DerivedRow) -> None:
+        """Add a derived row, or replace the one with its id."""
+        self.set_derived_rows((*self._derived_rows, row))
+
+    def remove_derived_row(self, row_id: str) -> None:
+        """Remove the derived row with this id."""
+        self.set_derived_rows(row for row in self._derived_rows if row.id != row_id)

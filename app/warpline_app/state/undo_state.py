@@ -19,6 +19,7 @@ UNDOABLE = {
     "order": (english("Undo row order"), english("Redo row order")),
     "heights": (english("Undo row height"), english("Redo row height")),
     "notes": (english("Undo note"), english("Redo note")),
+    "derived_rows": (english("Undo derived row"), english("Redo derived row")),
 }
 """Fields whose changes can be undone, with the titles of undo and redo."""
 Step = dict[str, Any]

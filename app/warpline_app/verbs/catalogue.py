@@ -11,6 +11,7 @@ from warpline import plugins
 from warpline.i18n import translated
 from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.compare import COMPARE_COMMANDS
+from warpline_app.verbs.derived_rows import DERIVED_COMMANDS
 from warpline_app.verbs.events import EVENT_COMMANDS
 from warpline_app.verbs.files import FILE_COMMANDS
 from warpline_app.verbs.job import JOB_COMMANDS
@@ -29,6 +30,7 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
     *EVENT_COMMANDS,
     *NOTE_COMMANDS,
     *ROW_COMMANDS,
+    *DERIVED_COMMANDS,
 )
 """Commands that act on the timeline in front."""
 

@@ -37,6 +37,10 @@ ROW_MENU = (
     "row.natural_order",
     "",
     "note.row",
+    "",
+    "derived.run",
+    "derived.rename",
+    "derived.remove",
 )
 EVENT_MENU = (
     "event.frame",

@@ -2,7 +2,7 @@
 
 The capture itself is never written to. The file names the capture's UUID, so that notes on a capture that was recorded
 over are not shown on its successor. ``deleted`` lists the ids of deleted notes, so that merging does not bring them
-back.
+back. Rows derived by a query are kept with their SQL, never with its result.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from warpline.i18n import tr
+from warpline.model.derived_rows import DerivedRow
 from warpline.model.errors import CaptureFormatError
 from warpline.model.notes import NOTE_COLORS, Note
 from warpline.platform.files import replace
@@ -23,27 +24,42 @@ SUFFIX = ".notes.json"
 MAX_BYTES = 16 << 20
 MAX_NOTES = 10_000
 MAX_TEXT = 10_000
+MAX_ROWS = 100
 _FORMAT = "warpline notes"
 _VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notes:
-    """The notes on a capture, and the ids of notes that were deleted."""
+    """The notes on a capture, the rows derived from it, and the ids of those that were deleted."""
 
     notes: tuple[Note, ...] = ()
+    rows: tuple[DerivedRow, ...] = ()
     deleted: frozenset[str] = frozenset()
     capture: str = ""
 
     def merged(self, other: Notes) -> Notes:
-        """Both sets of notes; of two versions of a note the later one, and no deleted note."""
+        """Both sets of notes and rows; of two versions the later one, and none that was deleted."""
         deleted = self.deleted | other.deleted
-        by_id: dict[str, Note] = {}
-        for note in (*self.notes, *other.notes):
-            known = by_id.get(note.id)
-            if note.id not in deleted and (known is None or note.changed_ns > known.changed_ns):
-                by_id[note.id] = note
-        return Notes(notes=tuple(by_id.values()), deleted=deleted, capture=self.capture)
+        return Notes(
+            notes=_later((*self.notes, *other.notes), deleted),
+            rows=_later((*self.rows, *other.rows), deleted),
+            deleted=deleted,
+            capture=self.capture,
+        )
+
+
+_Entry = TypeVar("_Entry", Note, DerivedRow)
+
+
+def _later(entries: Iterable[_Entry], deleted: frozenset[str]) -> tuple[_Entry, ...]:
+    """Of each id the entry that was changed last."""
+    by_id: dict[str, _Entry] = {}
+    for entry in entries:
+        known = by_id.get(entry.id)
+        if entry.id not in deleted and (known is None or entry.changed_ns > known.changed_ns):
+            by_id[entry.id] = entry
+    return tuple(by_id.values())
 
 
 def notes_path(capture: Path) -> Path:
@@ -69,11 +85,13 @@ def read_notes(path: Path) -> Notes:
         raise CaptureFormatError(tr("{path}: not a file of notes", path=path)) from error
     if not isinstance(value, dict) or value.get("format") != _FORMAT:
         raise CaptureFormatError(tr("{path}: not a file of notes", path=path))
-    entries, deleted = value.get("notes"), value.get("deleted")
+    entries, deleted, queries = value.get("notes"), value.get("deleted"), value.get("rows")
+    rows = [row_of(entry) for entry in queries[:MAX_ROWS]] if isinstance(queries, list) else []
     notes = [note_of(entry) for entry in entries[:MAX_NOTES]] if isinstance(entries, list) else []
     ids = [text for text in deleted if isinstance(text, str)] if isinstance(deleted, list) else []
     return Notes(
         notes=tuple(note for note in notes if note is not None),
+        rows=tuple(row for row in rows if row is not None),
         deleted=frozenset(ids[:MAX_NOTES]),
         capture=str(value.get("capture", "")),
     )
@@ -89,17 +107,19 @@ def notes_of(capture: Path, uuid: str) -> tuple[Note, ...]:
 
 
 def write_notes(path: Path, notes: Notes) -> None:
-    """Writes the file, complete or not at all; without any note, removes it. Raises OSError."""
-    if not notes.notes and not notes.deleted:
+    """Writes the file, complete or not at all; without any note or row, removes it. Raises OSError."""
+    if not notes.notes and not notes.rows and not notes.deleted:
         path.unlink(missing_ok=True)
         return
-    value = {
+    value: dict[str, Any] = {
         "format": _FORMAT,
         "version": _VERSION,
         "capture": notes.capture,
         "notes": [_entry(note) for note in notes.notes],
         "deleted": sorted(notes.deleted)[:MAX_NOTES],
     }
+    if notes.rows:
+        value["rows"] = [_entry(row) for row in notes.rows[:MAX_ROWS]]
     part = path.with_name(f".warpline-{uuid4().hex}.part")
     try:
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
@@ -132,12 +152,23 @@ def note_of(entry: object) -> Note | None:
     )
 
 
-def entries_of(notes: Iterable[Note]) -> list[dict[str, Any]]:
-    """Notes as JSON values."""
+def row_of(entry: object) -> DerivedRow | None:
+    """A derived row from its JSON value; None if it does not fit."""
+    if not isinstance(entry, Mapping):
+        return None
+    texts = {name: str(entry.get(name, "")) for name in ("id", "title", "sql", "color")}
+    if not texts["id"] or not texts["sql"].strip() or any(len(text) > MAX_TEXT for text in texts.values()):
+        return None
+    changed = entry.get("changed_ns", 0)
+    return DerivedRow(**texts, changed_ns=changed if _is_time(changed) else 0)
+
+
+def entries_of(notes: Iterable[Note | DerivedRow]) -> list[dict[str, Any]]:
+    """Notes or derived rows as JSON values."""
     return [_entry(note) for note in notes]
 
 
-def _entry(note: Note) -> dict[str, Any]:
+def _entry(note: Note | DerivedRow) -> dict[str, Any]:
     return {name: value for name, value in asdict(note).items() if value not in (None, "")}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
+    QDialog,
     QInputDialog,
     QMenu,
     QPushButton,
@@ -19,7 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr, tr_n
-from warpline.model.errors import WarplineError
+from warpline.model.derived_rows import DerivedRow
+from warpline.model.errors import UsageError, WarplineError
 from warpline.query.session import QueryError, QueryResult, QuerySession, TableInfo
 from warpline_app.look.native_keys import native_keys
 from warpline_app.look.plain import PlainLabel, plain
@@ -27,19 +29,24 @@ from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import flat_column, muted_label
 from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.open.background import Job
+from warpline_app.open.derived_content import DerivedContent, derived_content
 from warpline_app.open.document import Document
 from warpline_app.open.query_runs import run_query
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.query.editor import SqlEditor
 from warpline_app.panels.query.examples import ExampleList
+from warpline_app.panels.query.result_columns import reads_events
 from warpline_app.panels.query.result_view import ResultView
+from warpline_app.panels.query.row_dialog import RowDialog
+from warpline_app.timeline.model.derived_rows import KEY
 
 MOST_ROWS = 100_000
 """Rows that the table shows."""
 _TICK_MS = 100
 _LEAST_EDITOR_PX = 260
 _MENU_CHARACTERS = 70
+_TITLE_CHARACTERS = 40
 
 
 class QueryPanel(Panel):
@@ -49,6 +56,8 @@ class QueryPanel(Panel):
         super().__init__(document, parent)
         self._session: QuerySession | None = None
         self._path = ""
+        self._shown = ""
+        """The query whose result is shown."""
         self._job: Job | None = None
         self._begun = 0.0
         self._is_waiting = False
@@ -68,11 +77,21 @@ class QueryPanel(Panel):
         self.chart_button.setCheckable(True)
         self.chart_button.setToolTip(tr("Show two columns as a chart"))
         self.chart_button.toggled.connect(self._show_chart)
+        self.row_button = QPushButton(tr("Show as row…"))
+        self.row_button.setToolTip(
+            plain(
+                tr(
+                    "Show the result as a row of the timeline: events (id), times (ts, dur) or values (ts, value)"
+                )
+            )
+        )
+        self.row_button.clicked.connect(self.ask_row)
+        self.row_button.setEnabled(False)
         self.progress = muted_label()
         row = WrappingRow()
         for widget in (
             self.run_button, self.cancel_button, self.examples_button, self.history_button, self.saved_button,
-            self.chart_button, self.progress,
+            self.chart_button, self.row_button, self.progress,
         ):  # fmt: skip
             row.add(widget, is_stretching=widget is self.progress)
         self.editor = SqlEditor(self.theme, self._names)
@@ -233,10 +252,35 @@ class QueryPanel(Panel):
     def _show_result(self, result: QueryResult, sql: str) -> None:
         self.right.setCurrentWidget(self.answer)
         self.answer.show_result(result, sql, self.editor.tables)
+        self._shown = sql
+        self.row_button.setEnabled(True)
         count = tr_n("{count:,} row", "{count:,} rows", len(result))
         if result.has_more:
             count = tr("the first {count:,} rows; select fewer, or count them", count=len(result))
         self.set_scope(f"{count} · {tr('{ms:,.0f} ms', ms=result.seconds * 1000)}")
+
+    def ask_row(self) -> QDialog | None:
+        """Ask for the title and colour of a row that shows the result; None where it cannot."""
+        result, capture = self.answer.result, self.document.capture
+        if result is None:
+            return None
+        try:
+            content = derived_content(result, capture)
+            has_ids = any(column.name.casefold() == "id" for column in result.columns)
+            if has_ids and not reads_events(self._shown, self.editor.tables):
+                raise UsageError(tr("id is the id of no event here; a row of events needs a table of events"))
+        except WarplineError as error:
+            self._fail(str(error))
+            return None
+        dialog = RowDialog(_one_line(self._shown, _TITLE_CHARACTERS), self)
+        dialog.chosen.connect(partial(self._show_as_row, self._shown, None if result.has_more else content))
+        dialog.open()
+        return dialog
+
+    def _show_as_row(self, sql: str, content: DerivedContent | None, title: str, color: str) -> None:
+        row = DerivedRow(title=title, sql=sql, color=color)
+        self.document.derived.show(row, content)
+        self.state.reveal_row(KEY + row.id)
 
     def _show_failure(self, error: Exception) -> None:
         self._fail(str(error))
@@ -269,7 +313,7 @@ class QueryPanel(Panel):
     def _fill_history(self, menu: QMenu) -> None:
         asked = self.document.queries.asked
         for sql in asked:
-            menu.addAction(_one_line(sql), partial(self.editor.set_sql, sql)).setToolTip(plain(sql))
+            menu.addAction(_menu_text(sql), partial(self.editor.set_sql, sql)).setToolTip(plain(sql))
         if not asked:
             menu.addAction(tr("No queries yet")).setEnabled(False)
             return
@@ -279,14 +323,14 @@ class QueryPanel(Panel):
     def _fill_saved(self, menu: QMenu) -> None:
         saved = self.document.queries.saved
         for name, sql in saved.items():
-            menu.addAction(_one_line(name), partial(self.editor.set_sql, sql)).setToolTip(plain(sql))
+            menu.addAction(_menu_text(name), partial(self.editor.set_sql, sql)).setToolTip(plain(sql))
         if saved:
             menu.addSeparator()
         menu.addAction(tr("Save this query…"), self.ask_name).setEnabled(bool(self.editor.sql.strip()))
         if saved:
             below = menu.addMenu(tr("Delete"))
             for name in saved:
-                below.addAction(_one_line(name), partial(self.document.queries.forget, name))
+                below.addAction(_menu_text(name), partial(self.document.queries.forget, name))
 
     def ask_name(self) -> QInputDialog:
         """Ask for a name and save the query under it."""
@@ -306,8 +350,11 @@ class QueryPanel(Panel):
         self.answer.set_theme(theme)
 
 
-def _one_line(text: str) -> str:
-    """A menu's text; an ampersand is none of a mnemonic."""
+def _one_line(text: str, most: int) -> str:
     line = " ".join(text.split())
-    short = line if len(line) <= _MENU_CHARACTERS else f"{line[: _MENU_CHARACTERS - 1]}…"
-    return short.replace("&", "&&")
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _menu_text(text: str) -> str:
+    """A menu's text; an ampersand is none of a mnemonic."""
+    return _one_line(text, _MENU_CHARACTERS).replace("&", "&&")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +133,11 @@ class EventColors:
         for name in set(names[hue == _UNKNOWN].tolist()):
             self._hue_of_name[name] = FIRST_HUE + zlib.crc32(self.capture.strings[name].encode()) % HUES
         return self._hue_of_name[names]
+
+    def hues_of_texts(self, names: Sequence[str]) -> Colors:
+        """A hue for each name, the one that events of that name have."""
+        hues = [FIRST_HUE + zlib.crc32(name.encode("utf-8", "replace")) % HUES for name in names]
+        return np.array(hues, np.int32)
 
     def communication(self, names: Int64Array) -> npt.NDArray[np.bool_]:
         """Whether names are communication kernels."""

@@ -21,6 +21,7 @@ from warpline_app.timeline.draw.lane_codes import (
     draw_groups,
     joined_boxes,
 )
+from warpline_app.timeline.model.derived_rows import DerivedGroup
 from warpline_app.timeline.model.name_rows import NameGroup
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -109,22 +110,34 @@ def _draw_groups(
     capture = colors.capture
     columns = [group.columns(capture) for group in groups]
     color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
-    first = np.array([group.rows[0] for group in groups], np.int64)
-    of_group = emphasis.dimmed_by_kind(colors, first, capture.events.kind[first])
+    is_new = np.array([isinstance(group, DerivedGroup) and group.events is not None for group in groups])
+    of_group = np.zeros(len(groups), bool)
+    known = np.flatnonzero(~is_new)
+    first = np.array([groups[place].rows[0] for place in known.tolist()], np.int64)
+    of_group[known] = emphasis.dimmed_by_kind(colors, first, capture.events.kind[first])
     below = color * codes.VARIANTS + np.where(of_group, codes.DIM_DENSITY, codes.DENSITY) - 1
     line, row, start, stop = draw_groups(out, columns, below.tolist(), scale)
     if emphasis.chain is not None:
         light_groups(out, groups, emphasis.chain, scale)
     of_box = color[line]
-    named = np.flatnonzero(
-        (of_box == codes.INDEX["range"]) & (stop - start >= _named_ns(scale, label_min_px))
+    has_names = np.array(
+        [group.is_by_name if isinstance(group, DerivedGroup) else group.family == "range" for group in groups]
     )
+    wide = has_names[line] & (stop - start >= _named_ns(scale, label_min_px))
+    real = np.flatnonzero(~is_new[line])
+    named = real[wide[real]]
     of_box[named] = colors.of(row[named], capture.events.kind[row[named]], capture.events.flags[row[named]])
-    boxes = Boxes(
-        line=line, row=row, start=start, stop=stop, color=of_box, dim=_dimmed_rows(colors, emphasis, row)
-    )
-    draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
-    return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
+    for place in np.flatnonzero(is_new).tolist():
+        group = groups[place]
+        mine = np.flatnonzero(wide & (line == place))
+        if isinstance(group, DerivedGroup) and group.events is not None and len(mine):
+            of_box[mine] = colors.hues_of_texts(group.events.names)[group.events.name[row[mine]]]
+    flags, dim = np.zeros(len(row), np.uint8), np.zeros(len(row), bool)
+    flags[real] = capture.events.flags[row[real]]
+    dim[real] = _dimmed_rows(colors, emphasis, row[real])
+    boxes = Boxes(line=line, row=row, start=start, stop=stop, color=of_box, dim=dim)
+    draw_boxes(out, boxes, flags, scale, phase)
+    return boxes.chosen((stop - start >= label_min_px * scale.ns_per_px) & ~is_new[line])
 
 
 def _named_ns(scale: TimeScale, label_min_px: int) -> float:

@@ -29,6 +29,7 @@ from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+    from warpline.storage.columns.counters import Counter
 
 LABEL_BUDGET = 12
 """Number of new texts rendered per frame: about two milliseconds."""
@@ -222,8 +223,8 @@ class Renderer:
         return is_good
 
     def _draw_counter(self, frame: Frame, place: Spot, view: Viewport) -> None:
-        number, clip, background = place.row.row.counter, place.clip, place.background
-        counter = self.capture.counters[number]
+        row, clip, background = place.row.row, place.clip, place.background
+        counter = row.series or self.capture.counters[row.counter]
         scale = _part(view.scale, frame)
         low, high, mean = counter.query(scale.start_ns, scale.stop_ns, scale.width_px)
         if counter.interpolation == "step":
@@ -235,7 +236,7 @@ class Renderer:
         if len(times):
             end = scale.to_px(int(times[-1]) - counter.offset_ns)
             values[np.arange(len(values)) > end + 1] = np.nan
-        top_value = self._limit_of(number)
+        top_value = self._limit_of(counter)
         ink = to_rgb(self.theme.family(place.row.row.family))
         air = self._px(3)
         bar_top, bar = place.top + air, place.height - 2 * air
@@ -251,10 +252,12 @@ class Renderer:
         else:
             frame.area(values / top_value, bar_top, bar, fill, outline, clip, step=step)
 
-    def _limit_of(self, number: int) -> float:
-        if number not in self._limits:
-            self._limits[number] = counter_limit(self.capture, number)
-        return self._limits[number]
+    def _limit_of(self, counter: Counter) -> float:
+        if counter.index < 0:  # of a derived row, which comes and goes
+            return limit_of(counter, self.capture.span)
+        if counter.index not in self._limits:
+            self._limits[counter.index] = limit_of(counter, self.capture.span)
+        return self._limits[counter.index]
 
     def _draw_failures(self, frame: Frame, spots: Sequence[Spot]) -> None:
         broken = [place for place in spots if place.row.row.key in self.failed]
@@ -290,10 +293,14 @@ def _grid_of(view: Viewport) -> tuple[int, int]:
 
 def counter_limit(capture: Capture, index: int) -> float:
     """The top of a counter's row: 100 for percent, 1 for ratios, else the capture's maximum."""
-    counter = capture.counters[index]
+    return limit_of(capture.counters[index], capture.span)
+
+
+def limit_of(counter: Counter, span: tuple[int, int]) -> float:
+    """The top of the row of a counter, in a capture from ``span[0]`` to ``span[1]``; see `counter_limit`."""
     if counter.unit in {"%", "percent"}:
         return 100.0
-    low, high = capture.span
+    low, high = span
     peaks = counter.query(low, max(high, low + 1) + 1, 64)[1]
     peak = float(np.nanmax(peaks)) if np.isfinite(peaks).any() else 1.0
     if counter.unit == "ratio" and peak <= 1.0:

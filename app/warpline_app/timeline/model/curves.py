@@ -211,7 +211,7 @@ def row_figure(
     if row.role in {"core", "cores"}:
         return _figure_of_cores(capture, row, start_ns, stop_ns)
     if row.content is Content.COUNTER:
-        counter = capture.counters[row.counter]
+        counter = row.series or capture.counters[row.counter]
         mean = counter.query(start_ns, max(stop_ns, start_ns + 1), 1)[2][0]
         if not np.isfinite(mean):
             value = counter.value_at(start_ns)

@@ -108,7 +108,7 @@ def line_height(row: TimelineRow, heights: Mapping[str, int]) -> int:
     if chosen is not None:
         return min(max(chosen, MIN_LANE_PX), MAX_LANE_PX)
     if row.content is Content.SUBSET:
-        return _NAME
+        return _LANE if row.more_groups else _NAME
     if row.content is Content.COUNTER:
         return _COUNTER
     if row.content is Content.MORE:
@@ -157,6 +157,10 @@ def place(
             air = 4 if pitch >= 20 else 2 if pitch >= 12 else 1
             lines.append(Line(lanes[0], None, air, max(2, pitch - 2 * air + 1)))
             height = pitch
+    elif row.content is Content.SUBSET and row.more_groups and row.group is not None:
+        for number, group in enumerate((row.group, *row.more_groups)):
+            lines.append(Line(-1, group, _PADDING + number * pitch, max(2, pitch - 1)))
+        height = pitch * len(lines) + 2 * _PADDING - 1
     elif row.content is Content.SUBSET and row.group is not None:
         air = 3 if pitch >= 16 else 1
         lines.append(Line(-1, row.group, air, max(2, pitch - 2 * air + 1)))

@@ -79,6 +79,23 @@ class NameGroup:
         return total
 
 
+def nearest_of(group: NameGroup, capture: Capture, time_ns: int, reach_ns: int) -> int | None:
+    """The row of a group's event at a time, or the nearest one within ``reach_ns``."""
+    columns = group.columns(capture)
+    start, duration = columns.start, columns.duration
+    index = int(np.searchsorted(start, time_ns, "right")) - 1
+    best, distance = None, reach_ns + 1
+    for candidate in (index, index + 1):
+        if 0 <= candidate < len(start):
+            # Python integers: times of a damaged file may exceed 64 bits.
+            begin = int(start[candidate])
+            end = begin + int(duration[candidate])
+            away = max(begin - time_ns, time_ns - end, 0)
+            if away < distance:
+                best, distance = int(group.rows[candidate]), away
+    return best
+
+
 class NameGroups:
     """Event groups of tracks, cached by track."""
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from warpline_app.timeline.model.name_rows import NameGroup
+
+if TYPE_CHECKING:
+    from warpline.storage.columns.counters import Counter
 
 
 class Content(StrEnum):
@@ -30,6 +34,7 @@ class TimelineRow:
 
     ``title`` is in the user's language. ``is_utilization`` marks a counter of utilization. ``cores`` is the number of
     cores in a row of cores, idle ones included. ``streams`` are the tracks a row is made from.
+    ``more_groups`` are further lines of a row of ``group``; ``series`` are values that are no counter of the capture.
     """
 
     key: str
@@ -50,6 +55,8 @@ class TimelineRow:
     is_utilization: bool = False
     cores: int = 0
     streams: tuple[int, ...] = ()
+    more_groups: tuple[NameGroup, ...] = ()
+    series: Counter | None = None
 
     @property
     def has_children(self) -> bool:

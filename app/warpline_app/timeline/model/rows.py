@@ -50,6 +50,17 @@ class RowTree:
         self._adopt(self.root, fold_idle(capture, self.root, top))
         open_by_default(self.root, capture)
 
+    def set_heading(self, key: str, heading: TimelineRow | None) -> None:
+        """Replace a top-level row that is none of a track, with the rows below it; None removes it."""
+        for row in [row for row in self.root.children if row.key == key]:
+            for gone in row.walk():
+                self._by_key.pop(gone.key, None)
+            self.root.children.remove(row)
+        if heading is not None:
+            heading.parent = self.root
+            self.root.children.insert(0, heading)
+            self._register(heading)
+
     def keep_places(self, before: RowTree) -> None:
         """Leave rows of a former tree of the same recording where and as they were; new ones follow them."""
         self._keep_places(self.root, before.root)

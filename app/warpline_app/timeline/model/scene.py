@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import QObject, QRectF, Signal
 from PySide6.QtGui import QPaintDevice
 
@@ -17,7 +16,9 @@ from warpline_app.open.background import Job
 from warpline_app.open.document import Document
 from warpline_app.state.lit import Lit
 from warpline_app.state.timeline_state import Filter
+from warpline_app.timeline.model.derived_rows import HEADING_KEY, DerivedGroup, derived_heading
 from warpline_app.timeline.model.layout import Layout, Levels, PlacedRow, make_layout, row_is_open
+from warpline_app.timeline.model.name_rows import nearest_of
 from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.ticks import Ticks, make_ticks
@@ -53,6 +54,7 @@ class Scene(QObject):
         self.state = document.state
         self.tree = RowTree(self.capture)
         self.tree.index_late = self._index_late
+        self._show_derived()
         self._jobs: list[Job] = []
         self._is_shown = False
         self.indexing: set[str] = set()
@@ -80,6 +82,7 @@ class Scene(QObject):
             signal.connect(self.refresh_layout)
         state.filter_changed.connect(self._filter_changed)
         state.view_changed.connect(self._view_changed)
+        document.derived.changed.connect(self._derived_changed)
 
     # layout
 
@@ -92,7 +95,15 @@ class Scene(QObject):
         former, self.tree = self.tree, RowTree(capture)
         self.tree.keep_places(former)
         self.tree.index_late = self._index_late
+        self._show_derived()
         self._levels.adopt(capture)
+        self.refresh_layout()
+
+    def _show_derived(self) -> None:
+        self.tree.set_heading(HEADING_KEY, derived_heading(self.document.derived, self.state.derived_rows))
+
+    def _derived_changed(self) -> None:
+        self._show_derived()
         self.refresh_layout()
 
     def refresh_layout(self) -> None:
@@ -285,19 +296,25 @@ class Scene(QObject):
             if line.group is None:
                 hit = self.capture.event_at(line.lane, time_ns, reach_ns)
                 return None if hit is None else int(hit)
-            columns = line.group.columns(self.capture)
-            start, duration = columns.start, columns.duration
-            index = int(np.searchsorted(start, time_ns, "right")) - 1
-            best, distance = None, reach_ns + 1
-            for candidate in (index, index + 1):
-                if 0 <= candidate < len(start):
-                    # Python integers: times of a damaged file may exceed 64 bits.
-                    begin = int(start[candidate])
-                    end = begin + int(duration[candidate])
-                    away = max(begin - time_ns, time_ns - end, 0)
-                    if away < distance:
-                        best, distance = int(line.group.rows[candidate]), away
-            return best
+            if isinstance(line.group, DerivedGroup) and line.group.events is not None:
+                return None
+            return nearest_of(line.group, self.capture, time_ns, reach_ns)
+        return None
+
+    def derived_event_at(
+        self, x_px: float, y_px: float, reach_px: float = 3.0
+    ) -> tuple[DerivedGroup, int] | None:
+        """A derived row's own event at a point of the canvas: its line, and its place in ``events``."""
+        placed = self.placed_at(y_px)
+        inside = 0.0 if placed is None else y_px - self.top_of(placed)
+        for line in () if placed is None else placed.lines:
+            group = line.group
+            if not isinstance(group, DerivedGroup) or group.events is None:
+                continue
+            if line.top - 1 <= inside <= line.top + line.height:
+                reach_ns = max(0, int(reach_px * self.scale.ns_per_px))
+                found = nearest_of(group, self.capture, self.scale.to_ns(x_px), reach_ns)
+                return None if found is None else (group, found)
         return None
 
     def reveal_row(self, key: str) -> None:

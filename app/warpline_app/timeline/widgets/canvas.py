@@ -331,6 +331,7 @@ class Canvas(QWidget):
         """The pointer left the canvas."""
         self.set_pointer(None)
         self.scene.state.set_hover(None)
+        self.gestures.forget_derived()
         self.scene.state.set_cursor(None)
 
     def wheelEvent(self, event: QWheelEvent) -> None:

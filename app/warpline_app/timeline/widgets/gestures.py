@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from warpline_app.timeline.model.derived_rows import DerivedGroup
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.why.gaps import gap_at
 from warpline_app.timeline.widgets.overlay import Overlay
@@ -37,6 +38,8 @@ class Gestures:
         self._scene = scene
         self._overlay = overlay
         self._tooltip = tooltip
+        self._derived: tuple[DerivedGroup, int] | None = None
+        """The derived row's event under the pointer."""
         self._canvas = canvas
         self._mode = _Mode.NONE
         self._from = QPointF()
@@ -114,11 +117,22 @@ class Gestures:
         placed = self._scene.placed_at(point.y())
         if placed is not None:
             self._scene.focus_key = placed.row.key
+        derived = self._scene.derived_event_at(point.x(), point.y())
+        if derived is not None:
+            start, stop = self._span_of(*derived)
+            self._scene.state.select_range(start, max(stop, start + 1))
+            return
         event = self._scene.event_at(point.x(), point.y())
         self._scene.state.select(event)
         if event is None and placed is not None:
             moment = self._scene.scale.to_ns(point.x())
             self._scene.state.select_gap(gap_at(self._scene.capture, placed.row, moment))
+
+    @staticmethod
+    def _span_of(group: DerivedGroup, place: int) -> tuple[int, int]:
+        assert group.events is not None
+        start = int(group.events.start[place])
+        return start, start + int(group.events.duration[place])
 
     def _pan(self, point: QPointF) -> None:
         ratio = self._canvas.devicePixelRatioF()
@@ -154,12 +168,32 @@ class Gestures:
         self._canvas.unsetCursor()
         row = self._scene.event_at(point.x(), point.y())
         at = QPoint(round(point.x()), round(point.y()))
+        derived = self._scene.derived_event_at(point.x(), point.y())
+        if derived is not None:
+            state.set_hover(None)
+            self._show_derived(derived, at)
+            return
+        self.forget_derived()
         if row == state.hover:
             self._tooltip.follow(at)
         else:
             state.set_hover(row)
             if row is not None:
                 self._tooltip.show_event(row, at)
+
+    def forget_derived(self) -> None:
+        """Hide the tooltip of a derived row's event."""
+        if self._derived is not None:
+            self._derived = None
+            self._tooltip.dismiss()
+
+    def _show_derived(self, derived: tuple[DerivedGroup, int], at: QPoint) -> None:
+        if self._derived == derived:
+            self._tooltip.follow(at)
+        else:
+            self._derived = derived
+            group, place = derived
+            self._tooltip.show_text(group.text(place, self._scene.state.origin_ns), at)
 
     # wheel and trackpad
 

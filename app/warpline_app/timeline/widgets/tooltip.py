@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QLabel, QWidget
 
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.timeline.model.event_text import describe_event
+from warpline_app.timeline.model.event_text import EventText, describe_event
 from warpline_app.timeline.model.scene import Scene
 
 DELAY_MS = 180
@@ -24,6 +24,7 @@ class Tooltip(QLabel):
         self._scene = scene
         self._room = parent
         self._row: int | None = None
+        self._text: EventText | None = None
         self._at = QPoint()
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)
@@ -48,8 +49,15 @@ class Tooltip(QLabel):
 
     def show_event(self, row: int | None, at: QPoint) -> None:
         """Show an event's tooltip after a moment; None hides it."""
-        self._row, self._at = row, at
-        if row is None:
+        self._show(row, None, at)
+
+    def show_text(self, text: EventText, at: QPoint) -> None:
+        """Show a text after a moment, for what is no event of the capture."""
+        self._show(None, text, at)
+
+    def _show(self, row: int | None, text: EventText | None, at: QPoint) -> None:
+        self._row, self._text, self._at = row, text, at
+        if row is None and text is None:
             self.dismiss()
         elif self.isVisible():
             self._appear()
@@ -72,9 +80,11 @@ class Tooltip(QLabel):
         self.hide()
 
     def _appear(self) -> None:
-        if self._row is None:
+        text = self._text
+        if self._row is not None:
+            text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
+        if text is None:
             return
-        text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
         name = text.title if len(text.title) <= 240 else text.title[:239] + "…"
         from html import escape  # a table of 2000 entities, not needed for the first frame
 

@@ -72,6 +72,8 @@ class EventChain:
         starts = self._in_groups.get(id(group))
         if starts is None:
             columns = group.columns(self.capture)
+            if getattr(group, "events", None) is not None:  # none of the capture's events
+                return columns.start[:0]
             place = np.minimum(np.searchsorted(columns.start, self.starts), len(columns.start) - 1)
             parts = [columns.start[place][among(columns.row[place], self.rows)]]
             lane = self.capture.lane_of_row(int(group.rows[0]))

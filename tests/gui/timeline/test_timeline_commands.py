@@ -23,8 +23,10 @@ from tests.gui.timeline.timeline_tools import (
 )
 from tests.gui.timeline_sample import MS
 
+from warpline.model.derived_rows import DerivedRow
 from warpline_app.commands.command import WindowCommand, run
 from warpline_app.remembered.settings import Settings
+from warpline_app.timeline.model.derived_rows import KEY
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.verbs.catalogue import TIMELINE_COMMANDS
 
@@ -56,11 +58,13 @@ def test_a_track_that_cannot_be_drawn_says_so_in_its_row(
 
 
 NAMED_VIEWS = {"view.save_view", "view.apply_view", "view.rename_view", "view.delete_view"}
+RUNS_A_QUERY = {"derived.run"}
+"""Tried by `test_derived_rows`."""
 
 
 @pytest.mark.parametrize(
     "command",
-    [command for command in TIMELINE_COMMANDS if command.id not in NAMED_VIEWS],
+    [command for command in TIMELINE_COMMANDS if command.id not in NAMED_VIEWS | RUNS_A_QUERY],
     ids=lambda command: command.id,
 )
 def test_every_command_does_something(
@@ -123,6 +127,9 @@ def test_every_command_does_something(
         state.set_pins(["cpu/0"])
     elif command.id == "navigate.page_up":
         scene.scroll_to(10_000)
+    elif command.id.startswith("derived."):
+        state.set_derived_rows([DerivedRow(id="a", title="theirs", sql="SELECT 1")])
+        scene.focus_key = f"{KEY}a"
     QApplication.clipboard().clear()
     trace = lambda: (  # noqa: E731
         state.view,
@@ -137,6 +144,7 @@ def test_every_command_does_something(
         dict(state.expanded),
         dict(state.heights),
         state.notes,
+        state.derived_rows,
         state.origin_ns,
         state.arrows,
         scene.scroll_px,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,20 @@ def test_a_stream_has_a_row_per_kernel_name_and_direction(capture: Capture) -> N
     families = [child.family for child in stream.children]
     assert families == ["communication"] + ["kernel"] * 5 + ["copy_to_device", "copy_to_host"]
     assert [child.count for child in stream.children] == [1, 10, 10, 10, 10, 10, 3, 1]
+
+
+def test_a_tree_that_was_replaced_is_let_go_at_once(capture: Capture) -> None:
+    former = RowTree(capture)
+    layout = make_layout(former, TimelineState(0, SPAN_NS))
+    gc.disable()  # live timelines replace it twice a second: its capture must not wait for the collector
+    try:
+        seen = weakref.ref(former)
+        former.let_go()
+        del former
+        assert seen() is None
+    finally:
+        gc.enable()
+    assert layout.rows
 
 
 def test_shares_of_the_visible_range_are_exact(capture: Capture) -> None:

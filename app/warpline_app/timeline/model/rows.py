@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
@@ -64,6 +65,12 @@ class RowTree:
     def keep_places(self, before: RowTree) -> None:
         """Leave rows of a former tree of the same recording where and as they were; new ones follow them."""
         self._keep_places(self.root, before.root)
+
+    def let_go(self) -> None:
+        """Let the rows no longer refer to the tree: its capture goes with it, not when circles are collected."""
+        self.index_late = None
+        for row in self.root.walk():
+            row.make_children = None
 
     def _keep_places(self, parent: TimelineRow, before: TimelineRow) -> None:
         places = {row.key: (place, row) for place, row in enumerate(before.children)}
@@ -317,28 +324,39 @@ class RowTree:
 
         With ``keep``, only the rows it accepts, their ancestors and descendants, even if collapsed.
         """
-        result: list[tuple[TimelineRow, int]] = []
-
-        def add(row: TimelineRow, depth: int, kept_above: bool) -> bool:
-            if is_hidden(row):
-                return False
-            place = len(result)
-            result.append((row, depth))
-            kept = kept_above or keep is None or keep(row)
-            below = False
-            if is_open(row) or (keep is not None and not kept):
-                if is_open(row):
-                    self.open(row)
-                for child in order(row):
-                    below = add(child, depth + 1, kept and keep is not None) or below
-            if not kept and not below:
-                del result[place:]
-                return False
-            return True
-
+        # No function in here: one that calls itself is a circle, and would keep the tree in memory.
+        visible = _Visible(self.open, is_open, order, is_hidden, keep)
         for row in order(self.root):
-            add(row, 0, False)
-        return result
+            visible.add(row, 0, kept_above=False)
+        return visible.rows
+
+
+@dataclass
+class _Visible:
+    open: Callable[[TimelineRow], object]
+    is_open: Callable[[TimelineRow], bool]
+    order: Callable[[TimelineRow], list[TimelineRow]]
+    is_hidden: Callable[[TimelineRow], bool]
+    keep: Callable[[TimelineRow], bool] | None
+    rows: list[tuple[TimelineRow, int]] = field(default_factory=list)
+
+    def add(self, row: TimelineRow, depth: int, *, kept_above: bool) -> bool:
+        """Add a row and those below it; returns whether it stays."""
+        if self.is_hidden(row):
+            return False
+        place, keep = len(self.rows), self.keep
+        self.rows.append((row, depth))
+        kept = kept_above or keep is None or keep(row)
+        below = False
+        if self.is_open(row) or (keep is not None and not kept):
+            if self.is_open(row):
+                self.open(row)
+            for child in self.order(row):
+                below = self.add(child, depth + 1, kept_above=kept and keep is not None) or below
+        if not kept and not below:
+            del self.rows[place:]
+            return False
+        return True
 
 
 def title_matcher(pattern: str, *, regex: bool, case: bool) -> Callable[[str], bool]:

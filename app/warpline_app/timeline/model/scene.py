@@ -98,6 +98,7 @@ class Scene(QObject):
         self._show_derived()
         self._levels.adopt(capture)
         self.refresh_layout()
+        former.let_go()
 
     def _show_derived(self) -> None:
         self.tree.set_heading(HEADING_KEY, derived_heading(self.document.derived, self.state.derived_rows))

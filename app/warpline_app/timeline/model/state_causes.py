@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from warpline.i18n import translated
@@ -34,7 +34,7 @@ class StateCauses:
         self._table = table
         self.code = table.code if table is not None and self._columns else -1
         """The kind whose events have causes; −1 for none."""
-        self._cached_label = lru_cache(_REMEMBERED)(self._label)
+        self._cached_label = lru_cache(_REMEMBERED)(partial(_label, capture))
 
     def text(self, row: int) -> str:
         """``lock · worker.py:42``, or the state with a short reason; empty when neither is known."""
@@ -50,21 +50,21 @@ class StateCauses:
         values, valid = self._columns.get(name, (None, None))
         return int(values[index]) if values is not None and valid is not None and valid[index] else None
 
-    def _label(
-        self, name: int, wait: int | None, place: int | None, stack: int | None, reason: int | None
-    ) -> str:
-        capture = self._capture
-        reason_text = capture.strings[reason] if reason is not None else ""
-        if not wait:
-            return (
-                f"{translated(capture.strings[name])} · {translated(reason_text)}"
-                if is_cause(reason_text)
-                else ""
-            )
-        frame = telling_frame(capture.stack_frames(stack)) if stack is not None else None
-        if frame is None and place is not None:
-            frame = parse_frame(capture.strings[place])
-        kind = translated(WAIT_KINDS.get(wait, str(wait)))
-        if frame is not None:
-            return f"{kind} · {frame.place}"
-        return translated(reason_text) if is_cause(reason_text) else kind
+
+def _label(
+    capture: Capture, name: int, wait: int | None, place: int | None, stack: int | None, reason: int | None
+) -> str:
+    reason_text = capture.strings[reason] if reason is not None else ""
+    if not wait:
+        return (
+            f"{translated(capture.strings[name])} · {translated(reason_text)}"
+            if is_cause(reason_text)
+            else ""
+        )
+    frame = telling_frame(capture.stack_frames(stack)) if stack is not None else None
+    if frame is None and place is not None:
+        frame = parse_frame(capture.strings[place])
+    kind = translated(WAIT_KINDS.get(wait, str(wait)))
+    if frame is not None:
+        return f"{kind} · {frame.place}"
+    return translated(reason_text) if is_cause(reason_text) else kind

@@ -16,6 +16,7 @@ from warpline.storage.live.tables import Places
 
 Int64Array = npt.NDArray[np.int64]
 
+_Values = tuple[int, int, int, int, int]
 _CUT_START, _CUT_END = int(Flag.CUT_START), int(Flag.CUT_END)
 
 
@@ -74,16 +75,16 @@ class LivePart:
         return list(zip(first.tolist(), stop.tolist(), strict=True))
 
     @cached_property
-    def first_events(self) -> list[tuple[int, ...]]:
+    def first_events(self) -> list[_Values]:
         """Start, stop, kind, name and flags of the first event of each lane."""
         return self._events_at([first for first, _stop in self.runs])
 
     @cached_property
-    def last_events(self) -> list[tuple[int, ...]]:
+    def last_events(self) -> list[_Values]:
         """The same of the last event before the next part; of the first one in a lane that has none."""
         return self._events_at([max(first, stop - 1) for first, stop in self.runs])
 
-    def _events_at(self, rows: list[int]) -> list[tuple[int, ...]]:
+    def _events_at(self, rows: list[int]) -> list[_Values]:
         events = self.mine.events
         start = events.start[rows]
         columns = (

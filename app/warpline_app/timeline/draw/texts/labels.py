@@ -80,6 +80,8 @@ class Labels:
         """Use the texts that another capture's labels have drawn, in the same font, size and inks."""
         self._atlas = former._atlas
         self._short = ShortNames(self._atlas, self._add)
+        # Its own refers back to it: with that circle, its capture would stay in memory until circles are collected.
+        former._short = self._short
 
     def prepare(
         self,

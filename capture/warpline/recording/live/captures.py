@@ -34,7 +34,11 @@ class LiveCaptures:
         ``head_ns`` is where the last one ended, ``view_start_ns`` where the view begins; the view of one who
         ``follows`` may begin before the capture. Times are ns since the recording's start. Raises RecordingError.
         """
-        is_older = view_start_ns < self._kept_ns
+        kept_ns = self._kept_ns
+        if self._ticked_s is not None and self._gap_ns(self._ticked_s) > FIRST_NS:
+            # The next tick begins anew: it would not have what is in view, nor what is selected there.
+            kept_ns = max(kept_ns, head_ns + self._gap_ns(self._ticked_s) - FIRST_NS)
+        is_older = view_start_ns < kept_ns
         if self._failures < _ATTEMPTS and not (
             is_older and not (follows and head_ns - view_start_ns <= FIRST_NS)
         ):
@@ -53,9 +57,13 @@ class LiveCaptures:
             return tick_wait_s(snapshot.cpu_s, snapshot.wall_s, took_s)
         return self._pace.wait_s(snapshot.cpu_s, took_s)
 
+    @staticmethod
+    def _gap_ns(ticked_s: float) -> int:
+        return int((time.monotonic() - ticked_s) * 1e9)
+
     def _tick(self) -> _Made:
         now_s = time.monotonic()
-        anew = self._ticked_s is None or (now_s - self._ticked_s) * 1e9 > FIRST_NS
+        anew = self._ticked_s is None or self._gap_ns(self._ticked_s) > FIRST_NS
         tick = self._process.tick(anew=anew)
         if anew:
             self._growing = GrowingCapture()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,10 @@ def test_a_process_makes_ticks_and_a_snapshot_where_somebody_looks_further_back(
     assert isinstance(made.path, Path)
     assert not made.path.exists(), "a tick's file goes when it was opened"
     assert captures.wait_s(snapshot, 1000.0) == 0.0
+    head = snapshot.head_ns
+    captures._ticked_s = time.monotonic() - 60
+    paused, snapshot = captures.next(head, head - 1, follows=False)
+    assert paused.path.exists(), "a snapshot: a tick would not have what is in view"
     head = snapshot.head_ns
     older, snapshot = captures.next(head, snapshot.kept_ns - 1, follows=False)
     assert older.path.exists()

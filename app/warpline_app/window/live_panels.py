@@ -83,5 +83,8 @@ class LivePanels(QObject):
             self._took_s = now - self._renewed_s
         if self._took_s is None or self._panels.are_in_use:
             return
-        if now - self._renewed_s >= max(RENEWED_AFTER_S, self._took_s / _MOST_SHARE):
+        # What begins after the still ends would be shown as not recorded.
+        is_past = self._still is not None and self._still.capture.span[1] <= live.state.view[0]
+        wait_s = 0.0 if is_past else self._took_s / _MOST_SHARE
+        if now - self._renewed_s >= max(RENEWED_AFTER_S, wait_s):
             self._renew(live)

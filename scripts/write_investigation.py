@@ -62,7 +62,7 @@ async def ask(folder: Path, text: str) -> list[str]:
             if given.get("output") == CURED:
                 shutil.copy(TUTORIALS / "orders_fixed.py", folder / "orders.py")
             result = await client.call_tool(tool, given)
-            answer = "\n".join(part.text for part in result.content)
+            answer = "\n".join(getattr(part, "text", "") for part in result.content)
             assert not result.is_error, f"{tool}: {answer}"
             answers.append(answer.replace(f"{folder}/", ""))
     return answers

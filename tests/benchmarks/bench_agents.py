@@ -71,7 +71,7 @@ async def way_to(capture: Path, places: Sequence[str]) -> tuple[int, int]:
         async with Client(make_server(session)) as client:
             for count, (tool, given) in enumerate(steps, 1):
                 result = await client.call_tool(tool, {**given, "id": identifier} if tool == "why" else given)
-                text = "".join(part.text for part in result.content)
+                text = "".join(getattr(part, "text", "") for part in result.content)
                 tokens += len(text) / CHARACTERS_OF_A_TOKEN
                 found = re.search(r"^1\. \w+ id=(\w+):", text, re.MULTILINE)
                 identifier = found[1] if found else identifier
@@ -94,8 +94,9 @@ def try_pairs(pairs: Sequence[Pair], folder: Path) -> None:
         except (subprocess.SubprocessError, WarplineError, OSError) as error:
             print(f"{pair.name}: not tried: {' '.join(str(error).split())[:100]}")
             continue
-        first = next(iter(check(capture)["findings"]), {"where": {}})["where"]
-        is_named = names(f"{first.get('file')}:{first.get('line')}", places)
+        findings = check(capture)["findings"]
+        where = findings[0]["where"] if findings else {}
+        is_named = names(f"{where.get('file')}:{where.get('line')}", places)
         calls, tokens = asyncio.run(way_to(capture, places))
         rows.append((pair.name, "yes" if is_named else "no", str(calls or "-"), str(tokens)))
         if is_named and not (0 < calls <= MOST_CALLS and tokens <= MOST_TOKENS):

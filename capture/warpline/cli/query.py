@@ -28,7 +28,10 @@ class QueryCommand:
             "words",
             nargs="*",
             metavar="FILE",
-            help=tr("captures, called a, b, c … in the query when there are several; then the query"),
+            help=tr(
+                "captures, called a, b, c … in the query when there are several; then the query, or .help. Without a "
+                "query it is read from the standard input"
+            ),
         )
         parser.add_argument(
             "-f", "--file", type=Path, metavar="FILE.sql", help=tr("read the query from a file")
@@ -76,7 +79,7 @@ class QueryCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Run the query and print its rows."""
-        from warpline.cli import query_output
+        from warpline.cli import query_output, query_shell
         from warpline.library.opening import open_path
         from warpline.model.progress import never
         from warpline.query.session import QuerySession
@@ -84,7 +87,7 @@ class QueryCommand:
         if args.examples:
             query_output.print_examples()
             return 0
-        files, sql = (args.words, "") if args.schema else _files_and_sql(args)
+        files, sql = (args.words, None) if args.schema else _files_and_sql(args)
         if args.schema and len(files) != 1:
             raise UsageError(tr("whose tables? (warpline query --schema FILE)"))
         form = _form(args)
@@ -99,17 +102,28 @@ class QueryCommand:
             if args.schema:
                 query_output.print_schema(session.schema(), form)
                 return 0
-            result = session.run(sql, _parameters(args.parameter), limit=limit, seconds=args.timeout / 1e9)
-        if args.output is not None:
-            query_output.write_file(result, args.output, form)
-        elif form == "table":
-            query_output.print_table(result, limit)
-        else:
-            query_output.write(result, sys.stdout.buffer, form)
+            parameters = _parameters(args.parameter)
+
+            def show(query: str) -> None:
+                result = session.run(query, parameters, limit=limit, seconds=args.timeout / 1e9)
+                if args.output is not None:
+                    query_output.write_file(result, args.output, form)
+                elif form == "table":
+                    query_output.print_table(result, limit)
+                else:
+                    query_output.write(result, sys.stdout.buffer, form)
+
+            if sql is None:
+                query_shell.run_shell(session, show)
+            elif query_shell.is_command(sql):
+                query_shell.run_command(sql, session)
+            else:
+                show(sql)
         return 0
 
 
-def _files_and_sql(args: argparse.Namespace) -> tuple[list[str], str]:
+def _files_and_sql(args: argparse.Namespace) -> tuple[list[str], str | None]:
+    """The captures, and the query; None where the standard input has it."""
     words: list[str] = args.words
     if args.file is not None:
         try:
@@ -118,6 +132,8 @@ def _files_and_sql(args: argparse.Namespace) -> tuple[list[str], str]:
             reason = getattr(error, "strerror", None) or tr("it is not UTF-8 text")
             raise UsageError(tr("{path}: {reason}", path=args.file, reason=reason)) from error
         files = words
+    elif words and all(Path(word).exists() for word in words):
+        return words, None
     else:
         *files, sql = words or [""]
     if not files:

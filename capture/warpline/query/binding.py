@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warpline.model import WarplineError
+from warpline.query import job_views
 from warpline.query.catalog import Catalog
 from warpline.query.guard import single_select, without_hexadecimal, words_of
 from warpline.query.raw_tables import RawTable
@@ -38,8 +39,8 @@ class Binder:
         self._tables: dict[str, RawTable] = {}
         self.offset = 0
         """Bytes before the query in what DuckDB was given last: its errors count from there."""
-        for catalog in catalogs:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(catalog.schema)}")
+        for schema in (*(catalog.schema for catalog in catalogs), job_views.SCHEMA):
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
 
     def run(
         self, sql: str, parameters: Parameters = None, limit: int | None = None
@@ -101,6 +102,21 @@ class Binder:
             if place == 0 or catalog.schema in words:
                 for name in words:
                     self._provide_name(catalog, name)
+        if job_views.SCHEMA in words and len(self.catalogs) > 1:
+            self._provide_job(words)
+
+    def _provide_job(self, words: set[str]) -> None:
+        """Make the tables of all captures together that a query may name."""
+        # The first catalog is the first capture once more, without a schema.
+        captures = self.catalogs[1:]
+        for name in words:
+            having = [catalog for catalog in captures if catalog.has_table(name)]
+            for catalog in having:
+                self._provide_name(catalog, name)
+            key = (job_views.SCHEMA, name)
+            if having and key not in self._made:
+                self._connection.execute(job_views.sql(name, having, captures))
+                self._made[key] = frozenset()
 
     def _provide_name(self, catalog: Catalog, name: str) -> None:
         if catalog.has_view(name):

@@ -89,6 +89,16 @@ class Catalog:
         """Whether a view over raw tables has that name, in lower case."""
         return name in self.makers or name.startswith(REPORT)
 
+    def has_table(self, name: str) -> bool:
+        """Whether a table of that name, in lower case, has rows of this capture; asks analysis where it must."""
+        if name in self.definitions:
+            definition = self.definitions[name]
+            return not (definition.call or definition.schema)
+        try:
+            return self.has_view(name) and bool(self.view(name))
+        except NotRecordedError:
+            return False
+
     def view(self, name: str) -> TableView:
         """A view over raw tables. Raises NotRecordedError for what analysis finds nothing of."""
         if name not in self._views:

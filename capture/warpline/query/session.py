@@ -20,8 +20,8 @@ from warpline.model import Cancelled, NotRecordedError, UsageError, WarplineErro
 from warpline.own_python import own_python
 from warpline.query.wire import Parameters, ResultColumn, read_message, write_message
 
-MOST_CAPTURES = 26
-"""Captures in one session: each has a letter."""
+MOST_CAPTURES = 256
+"""Captures in one session."""
 _PASSED_ON = (
     "PATH",
     "HOME",
@@ -100,12 +100,13 @@ class TableInfo:
 class QuerySession:
     """Queries over captures that are open in a process of their own. Leaving its ``with`` block ends the process.
 
-    Of several captures the first is also called ``a``, the others ``b``, ``c`` … The process needs one to two seconds
+    Of several captures the first is also called ``a``, the others ``b``, ``c`` … ``z``, ``c27`` …; as ranks of a job
+    their tables are together in ``job``. The process needs one to two seconds
     to start: `start` does that early. Queries come from one thread at a time; `cancel` may come from any.
     """
 
     def __init__(self, paths: Sequence[Path], limits: QueryLimits | None = None) -> None:
-        """Raises WarplineError when DuckDB is not installed, UsageError for more captures than there are letters."""
+        """Raises WarplineError when DuckDB is not installed, UsageError for too many captures."""
         if importlib.util.find_spec("duckdb") is None:
             raise WarplineError(
                 tr(

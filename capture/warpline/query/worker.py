@@ -19,8 +19,13 @@ from warpline.model.errors import NotRecordedError, UsageError, WarplineError
 from warpline.platform.limits import end_after, limit_memory
 from warpline.query.wire import read_message, write_message
 
-SCHEMAS = "abcdefghijklmnopqrstuvwxyz"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LATER_S = 0.5
+
+
+def schemas(count: int) -> list[str]:
+    """What the captures of a session are called: ``a``, ``b`` … ``z``, ``c27``, ``c28`` …"""
+    return [_LETTERS[place] if place < len(_LETTERS) else f"c{place + 1}" for place in range(count)]
 
 
 def main() -> int:
@@ -70,7 +75,7 @@ class _Service:
         # Its threads exist before memory is limited: each reserves addresses.
         self._connection.execute("SELECT sum(i) FROM range(300000) t(i)").fetchall()
         keys = Keys()
-        names = ["main"] if len(captures) == 1 else list(SCHEMAS[: len(captures)])
+        names = ["main"] if len(captures) == 1 else schemas(len(captures))
         catalogs = [Catalog(capture, name, keys) for capture, name in zip(captures, names, strict=True)]
         if len(captures) > 1:
             catalogs.insert(0, Catalog(captures[0], "main", keys))

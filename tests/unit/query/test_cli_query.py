@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -85,3 +86,40 @@ def test_bad_usage(
     captured = capsys.readouterr()
     assert said in captured.err
     assert captured.err.count("\n") == 1
+
+
+def test_queries_and_commands_come_from_the_standard_input(
+    sql_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(".help\n\nSELECT 1\n  AS x;\n.schema links\nSELECT 2 AS y"))
+    assert main(["query", str(sql_path), "--format", "csv"]) == 0
+    said = capsys.readouterr().out
+    assert ".schema [TABLE]" in said
+    assert "x\n1\nlinks  (" in said
+    assert said.endswith("y\n2\n")
+
+
+def test_a_terminal_may_go_on_after_an_error(
+    sql_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = iter(["SELECT durr FROM events;", ".tabels", "SELECT *", "FROM osrt;", ".quit", "never read"])
+    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda _self: True})())
+    monkeypatch.setattr("builtins.input", lambda _prompt: next(lines))
+    assert main(["query", str(sql_path)]) == 0
+    said = capsys.readouterr().out
+    assert 'no column "durr"; did you mean "dur"?' in said
+    assert "no command '.tabels'; .help lists them" in said
+    assert "not recorded: line 2, column 6: osrt" in said
+    assert next(lines) == "never read"
+
+
+def test_a_command_in_place_of_a_query(
+    sql_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["query", str(sql_path), ".tables"]) == 0
+    assert "kernel  (" in capsys.readouterr().out
+    assert main(["query", str(sql_path), ".schema nothing"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["query", str(sql_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from warpline.query.binding import Binder
+from warpline.query.catalog import Catalog
+from warpline.query.guard import connect
+from warpline.query.raw_tables import Keys
 from warpline.query.session import QueryError, QueryNotRecordedError, QuerySession
+from warpline.storage import CaptureBuilder, open_capture
 
 
 @pytest.mark.parametrize(
@@ -62,3 +70,31 @@ def test_results_are_plain_values(session: QuerySession) -> None:
         True,
         "2026-01-02",
     ]
+
+
+def test_ranks_of_a_job_are_one_table(sql_path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.h5"
+    with CaptureBuilder(other) as builder:
+        process = builder.add_process(5, name="python", rank=7)
+        track = builder.track("rank/7/gpu/0/stream/1", role="stream", process=process, rank=7)
+        builder.add_events(track, "kernel", [0], [3], [builder.string("gemm")])
+        builder.finish()
+    with open_capture(sql_path) as first, open_capture(other) as second:
+        keys = Keys()
+        named = zip((first, first, second), ("main", "a", "b"), strict=True)
+        binder = Binder(connect(2 << 30, 2), [Catalog(capture, name, keys) for capture, name in named])
+
+        def answer(sql: str) -> list[tuple[Any, ...]]:
+            columns, _ = binder.run(sql)
+            return list(zip(*(column.python_values() for column in columns), strict=True))
+
+        kernels = (
+            "SELECT rank, count(*), sum(dur) FROM job.kernel WHERE name = 'gemm' GROUP BY rank ORDER BY rank"
+        )
+        assert answer(kernels) == [(0, 10, 400_000_000), (1, 1, 3)]
+        # The first names no rank: both are told by their places. Kinds that one lacks come from the other.
+        assert answer("SELECT DISTINCT rank FROM job.tracks ORDER BY 1") == [(0,), (1,)]
+        assert answer("SELECT DISTINCT rank FROM job.memcpy") == [(0,)]
+        assert answer("SELECT count(*) FROM job.kernel") == answer(
+            "SELECT (SELECT count(*) FROM a.kernel) + (SELECT count(*) FROM b.kernel)"
+        )

@@ -63,8 +63,9 @@ def run_shell(session: QuerySession, show: Callable[[str], None]) -> None:
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401  # gives the prompt its history and its keys
         print(tr("SQL about the capture; .help lists commands"))
-    count = 0
-    for count, text in enumerate(_statements(is_terminal), 1):
+    has_any = is_terminal
+    for text in _statements(is_terminal):
+        has_any = True
         if text.split()[0].rstrip(";") in {".quit", ".exit"}:
             break
         try:
@@ -77,7 +78,7 @@ def run_shell(session: QuerySession, show: Callable[[str], None]) -> None:
                 raise
             kind = tr("not recorded") if isinstance(error, NotRecordedError) else tr("error")
             print(f"{kind}: {error}")
-    if not count and not is_terminal:
+    if not has_any:
         raise UsageError(tr('no query; write: warpline query run.h5 "SELECT …", or run.h5 .help'))
 
 

@@ -56,6 +56,11 @@ def rows(panel: QueryPanel) -> list[list[str]]:
     return [[column.raw_text(item) for column in model.columns] for item in model.items_shown().tolist()]
 
 
+def selected(page: CapturePage) -> int | None:
+    """The row of the selected event."""
+    return page.document.state.selection
+
+
 @needs_duckdb
 def test_a_query_is_completed_run_and_its_rows_lead_to_the_timeline(
     window: MainWindow, page: CapturePage, panel: QueryPanel, qtbot: QtBot
@@ -78,7 +83,7 @@ def test_a_query_is_completed_run_and_its_rows_lead_to_the_timeline(
     table.setFocus()
     table.selectRow(0)
     qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert state.selection == int(found[1][0])
+    assert selected(page) == int(found[1][0])
     assert capture.event_span(int(found[1][0]))[0] == int(found[1][1])
     run(qtbot, panel, "SELECT 20000000 AS ts, 4000000 AS dur")
     table.setFocus()
@@ -90,7 +95,7 @@ def test_a_query_is_completed_run_and_its_rows_lead_to_the_timeline(
     run(qtbot, panel, "SELECT id, uri FROM tracks ORDER BY id")
     table.setFocus()
     qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert state.selection is None
+    assert selected(page) is None
     assert len(panel.document.queries.asked) == 3
 
 

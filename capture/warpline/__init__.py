@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         UsageError,
         WarplineError,
     )
+    from warpline.profiling.benchmark import benchmark
     from warpline.profiling.events import RecordEvent
     from warpline.profiling.profiler import Profiler
     from warpline.profiling.results import export_capture, export_chrome_tracing, load_profiler_result
@@ -72,6 +73,7 @@ else:
             "UsageError",
             "WarplineError",
         ),
+        "warpline.profiling.benchmark": ("benchmark",),
         "warpline.profiling.events": ("RecordEvent",),
         "warpline.profiling.profiler": ("Profiler",),
         "warpline.profiling.results": ("export_capture", "export_chrome_tracing", "load_profiler_result"),
@@ -138,6 +140,7 @@ __all__ = [
     "WarplineError",
     "__version__",
     "annotate",
+    "benchmark",
     "export_capture",
     "export_chrome_tracing",
     "import_trace",

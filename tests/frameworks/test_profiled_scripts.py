@@ -17,6 +17,7 @@ import pytest
 from tests.frameworks.test_untouched_scripts import PYTHON, needs, program
 
 import warpline
+from warpline.interchange.export.paddle_pb.trees import export_paddle
 from warpline.profiling.older_report import older_report
 from warpline.profiling.results import ProfilerResult
 
@@ -116,3 +117,24 @@ def test_the_older_report_is_that_of_paddles_own_printer_on_the_same_events(tmp_
         for text in (printed, older_report(result, "total", "CPU"))
     ]
     assert heads[0] == heads[1]
+
+
+def test_shapes_and_memory_of_paddle_are_recorded_and_paddle_reads_our_file(
+    tmp_path: Path,
+) -> None:
+    needs("paddle")
+    _printed, capture = recorded(tmp_path, "paddle-details", "--trace", "paddle,nvtx,steps")
+    (path,) = (tmp_path / "theirs").glob("*.json")
+    with capture, warpline.open(path) as own:
+        # Paddle 3.3 writes no shapes into its own file, so these are what the program's layers are given.
+        shapes = {row["name"].replace(" ", "") for row in capture.report("operator_shapes").rows(0, 999)}
+        assert '{"input":[[4,3,32,32]],"filter":[[16,3,3,3]]}' in shapes
+        allocations = [len(one.events("memory", name="alloc*")) for one in (capture, own)]
+        assert allocations[0] >= allocations[1] > 10
+        counts = {kind: len(capture.events(kind)) for kind in ("operator", "memory")}
+        export_paddle(capture.storage, tmp_path / "ours.pb")
+    printed = run(tmp_path, PYTHON, program("profiled.py"), "paddle-reads", str(tmp_path / "ours.pb"))
+    found = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
+    assert found["Operator"] + found["OperatorInner"] == counts["operator"]
+    assert found["memory"] == counts["memory"]
+    assert found["shapes"] > 10

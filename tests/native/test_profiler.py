@@ -206,6 +206,7 @@ def test_phases_of_a_training_nobody_marked(tmp_path: Path, is_inside: bool) -> 
 # CUDA is initialised before the profiler starts, or after its first recording began.
 ON_A_GPU = """
 import ctypes
+import warpline
 from warpline.compat import paddle as profiler
 
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -214,7 +215,7 @@ before, first_use = dict(os.environ), FIRST_USE
 if first_use == 0:
     assert cuda.cuInit(0) == 0
 schedule = profiler.make_scheduler(closed=1, ready=1, record=2, repeat=2 if first_use == 0 else 1)
-with profiler.Profiler(scheduler=schedule, on_trace_ready=profiler.export_protobuf("log")) as prof:
+with profiler.Profiler(scheduler=schedule, on_trace_ready=warpline.export_capture("log")) as prof:
     for step in range(8):
         if step == first_use:
             assert cuda.cuInit(0) == 0
@@ -226,6 +227,7 @@ if first_use == 0:
     prof.summary(sorted_by=profiler.SortedKeys.GPUTotal, views=profiler.SummaryView.KernelView)
     prof.export("last.pb", format="pb")
     assert len(profiler.load_profiler_result("last.pb").events("kernel")) == 15
+    prof.export("last.h5", format="h5")
 # Whoever wants CUPTI next finds it free.
 cupti = ctypes.CDLL(os.environ["WARPLINE_LIBCUPTI"])
 assert cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), None, None) == 0
@@ -242,8 +244,11 @@ def test_alone_it_records_the_kernels_of_its_steps(
     paths = sorted(tmp_path.glob("log/*.h5"))
     cycles = [{"kernel_2": 3, "kernel_3": 4}]
     if first_use == 0:
-        # The second recording is what was exported, under its name in Paddle's format.
-        paths.append(tmp_path / "last.pb")
+        # The second recording is what was exported, and Paddle's file has its kernels.
+        paths.append(tmp_path / "last.h5")
+        with warpline.open(tmp_path / "last.pb") as own:
+            exported = own.events("kernel")["name"].tolist()
+        assert {name: exported.count(name) for name in exported} == {"kernel_6": 7, "kernel_7": 8}
         cycles.append({"kernel_6": 7, "kernel_7": 8})
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith("kernel_")]
         assert [(row[0], row[1]) for row in rows] == [("kernel_7", "8"), ("kernel_6", "7")]

@@ -133,7 +133,7 @@ prof.summary(sorted_by=profiler.SortedKeys.GPUTotal, op_detail=True, thread_sep=
 
 def test_the_calls_of_the_documentation(tmp_path: Path) -> None:
     printed = run(tmp_path, STEPS_OF_THE_DOCUMENTATION)
-    (path,) = (tmp_path / "log").glob("worker_time_*.h5")
+    (path,) = (tmp_path / "log").glob("worker_time_*.paddle_trace.pb")
     with warpline.open(path) as capture:
         assert len(capture.events("range", name="my_code_fragment")) == 3
     (row,) = re.findall(r"^my_code_fragment +(\d+) +([\d.]+) /", printed, re.MULTILINE)

@@ -204,18 +204,16 @@ class Profiler:
         return self._timer.step_info(unit) if self._timer is not None else ""
 
     def export(self, path: str | os.PathLike[str] = "", format: str = "json") -> None:  # noqa: A002  # Paddle's name
-        """Write the last recording as ``json`` (Chrome) or ``h5`` (a capture). Raises UsageError if there is none.
+        """Write the last recording as ``json`` (Chrome), ``pb`` (Paddle's protobuf) or ``h5`` (a capture).
 
-        ``pb``, Paddle's format, also writes a capture and keeps the given name.
+        Raises UsageError if there is none.
         """
         result = self._complete()
         target = Path(path)
-        ending = {"json": ".json", "pb": ".h5", "h5": ".h5"}.get(format)
+        ending = {"json": ".json", "pb": ".pb", "h5": ".h5"}.get(format)
         if ending is None:
-            raise UsageError(tr("unknown format {format!r}; choose json or h5", format=format))
+            raise UsageError(tr("unknown format {format!r}; choose json, pb or h5", format=format))
         result.export(target if target.suffix == ending else target.with_name(target.name + ending))
-        if format == "pb" and target.suffix == ".pb":
-            result.rename(target)
 
     def summary(
         self,

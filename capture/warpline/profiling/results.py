@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
-from warpline.platform.files import replace
 from warpline.profiling.states import warn
 
 if TYPE_CHECKING:
@@ -66,13 +65,6 @@ class ProfilerResult:
             self._path = Path(shutil.move(self.path, target))
         return target
 
-    def rename(self, target: Path) -> None:
-        """Rename the capture from ``target`` + ``.h5`` to ``target``. Raises OSError."""
-        kept = target.with_name(target.name + ".h5")
-        replace(kept, target)
-        if self._path == kept:
-            self._path = target
-
     def open(self) -> CaptureReader:
         """Open the capture for reading. Raises WarplineError."""
         from warpline.library.entrance import open as open_capture
@@ -87,9 +79,14 @@ class ProfilerResult:
         return max(first - start_monotonic_ns, 0), max(stop - start_monotonic_ns, 0)
 
     def export(self, target: Path) -> Path:
-        """Write the recording in the format of the suffix: ``.h5``, ``.json``, ``.csv`` … Raises WarplineError."""
+        """Write the recording in the format of the suffix: ``.h5``, ``.json``, ``.pb`` (Paddle's), ``.csv`` …
+
+        Raises WarplineError.
+        """
         if target.suffix == ".h5":
             return self.keep(target)
+        if target.suffix == ".pb":
+            return self._write_protobuf(target)
         return self._write_window(target)
 
     def _write_window(self, target: Path) -> Path:
@@ -100,6 +97,16 @@ class ProfilerResult:
             span = self.span_ns(int(reader.metadata.get("start_monotonic_ns", 0)))
             export(reader.storage, target, ExportSelection(*span))
         return target
+
+    def _write_protobuf(self, target: Path) -> Path:
+        from warpline.interchange.export.paddle_pb.trees import export_paddle
+        from warpline.interchange.export.selection import ExportSelection
+
+        with self.open() as reader:
+            origin = reader.storage.span[0]
+            ends = self.span_ns(int(reader.metadata.get("start_monotonic_ns", 0)))
+            start, stop = (None if end is None else origin + end for end in ends)
+            return export_paddle(reader.storage, target, ExportSelection(start, stop))
 
 
 class CaptureExport:
@@ -120,17 +127,18 @@ class CaptureExport:
         _write_into(lambda: result.keep(target), self.folder)
 
 
-class ChromeExport:
-    """``on_trace_ready`` that writes Chrome's JSON into a folder."""
+class TraceExport:
+    """``on_trace_ready`` that writes files of the format of an ending into a folder."""
 
-    def __init__(self, folder: Path, worker_name: str | None) -> None:
+    def __init__(self, folder: Path, worker_name: str | None, ending: str = ".paddle_trace.json") -> None:
         self.folder = folder
         self.worker_name = worker_name
+        self.ending = ending
 
     def __call__(self, profiler: Any) -> None:
         """Write the profiler's recording."""
         result: ProfilerResult = profiler.profiler_result
-        target = _target(self.folder, self.worker_name, ".paddle_trace.json")
+        target = _target(self.folder, self.worker_name, self.ending)
         kept = tr("the recording exists until this program ends; to keep it, call export(PATH)")
         _write_into(lambda: result.export(target), self.folder, kept)
 
@@ -143,9 +151,17 @@ def export_capture(dir_name: str | os.PathLike[str], worker_name: str | None = N
     return CaptureExport(Path(dir_name), worker_name)
 
 
-def export_chrome_tracing(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> ChromeExport:
+def export_chrome_tracing(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> TraceExport:
     """An ``on_trace_ready`` that writes each recording as Chrome JSON to ``dir_name``; else like `export_capture`."""
-    return ChromeExport(Path(dir_name), worker_name)
+    return TraceExport(Path(dir_name), worker_name)
+
+
+def export_protobuf(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> TraceExport:
+    """An ``on_trace_ready`` that writes each recording as Paddle's protobuf to ``dir_name``.
+
+    Otherwise it is like `export_capture`.
+    """
+    return TraceExport(Path(dir_name), worker_name, ".paddle_trace.pb")
 
 
 def load_profiler_result(filename: str | os.PathLike[str]) -> CaptureReader:
@@ -177,7 +193,7 @@ def writable_folder(handler: Handler) -> Path:
     """The folder for recordings: that of our own handler if it is writable, otherwise a new one."""
     import tempfile
 
-    if isinstance(handler, ChromeExport):
+    if isinstance(handler, TraceExport):
         return passing_folder()
     if isinstance(handler, CaptureExport):
         folder = handler.folder.absolute()
@@ -201,7 +217,7 @@ def writable_folder(handler: Handler) -> Path:
 
 def file_name(handler: Handler) -> str:
     """The file name of a handler's recordings, without suffix."""
-    worker = handler.worker_name if isinstance(handler, CaptureExport | ChromeExport) else None
+    worker = handler.worker_name if isinstance(handler, CaptureExport | TraceExport) else None
     return _stem(worker)
 
 

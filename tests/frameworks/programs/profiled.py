@@ -1,4 +1,7 @@
-"""Trains a few steps with a profiler that people know: profiled.py lightning | hugging-face | paddle | paddle-older."""
+"""Trains a few steps with a profiler that people know: profiled.py lightning | hugging-face | paddle | ….
+
+paddle-reads FILE counts what Paddle reads in a file of its own format.
+"""
 
 import collections
 import contextlib
@@ -150,7 +153,59 @@ def paddle_older():
     return STEPS
 
 
+def paddle_details():
+    """Shapes and memory by both profilers; Paddle's are written as JSON into a folder of the working directory."""
+    import paddle
+    import paddle.profiler as theirs
+
+    import warpline.compat.paddle as ours
+
+    options = {"scheduler": RECORDED, "record_shapes": True, "profile_memory": True}
+    profilers = [
+        theirs.Profiler(
+            targets=[theirs.ProfilerTarget.CPU],
+            on_trace_ready=theirs.export_chrome_tracing("theirs"),
+            **options,
+        ),
+        ours.Profiler(targets=[ours.ProfilerTarget.CPU], on_trace_ready=no_export, **options),
+    ]
+    net = paddle.nn.Sequential(
+        paddle.nn.Conv2D(3, 16, 3), paddle.nn.Flatten(), paddle.nn.Linear(16 * 900, 10)
+    )
+    for profiler in profilers:
+        profiler.start()
+    for _step in range(STEPS):
+        net(paddle.rand([4, 3, 32, 32])).mean().backward()
+        for profiler in profilers:
+            profiler.step()
+    for profiler in profilers:
+        profiler.stop()
+    return STEPS
+
+
+def paddle_reads():
+    """What Paddle finds in a file of its format: for each type, how many events; then shapes, and allocations."""
+    import paddle
+
+    found = collections.Counter()
+
+    def count(node):
+        found[node.type.name] += 1
+        found["shapes"] += bool(node.input_shapes)
+        found["memory"] += len(node.mem_node)
+        for child in node.children_node:
+            count(child)
+
+    result = paddle.profiler.load_profiler_result(sys.argv[2])  # owns the nodes
+    for root in result.get_data().values():
+        count(root)
+    print(json.dumps(found))
+    return STEPS
+
+
 PROGRAMS = {
+    "paddle-details": paddle_details,
+    "paddle-reads": paddle_reads,
     "lightning": lightning,
     "hugging-face": hugging_face,
     "paddle": paddle_net,

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import warpline
-from warpline.profiling import events, readers, timing
+from warpline.profiling import benchmark, events, readers, timing
 
 MS = 1_000_000
 
@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def advance(ms: float) -> None:
         now[0] += int(ms * MS)
 
-    for module in (timing, readers, events):
+    for module in (timing, readers, events, benchmark):
         monkeypatch.setattr(module, "perf_counter_ns", lambda: now[0])
     return advance
 
@@ -137,3 +137,28 @@ def test_a_wrapper_on_top_of_ours_stays(loader: type) -> None:
     profiler.stop()
     assert vars(loader)["__next__"] is others
     assert next(loader()) == 1
+
+
+def test_a_benchmark_times_steps_without_a_profiler(
+    clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    timer = warpline.benchmark()
+    assert timer is warpline.benchmark()
+    timer.step(8)  # before it begins nothing is timed
+    assert timer.step_info() == ""
+    timer.begin()
+    for _step in range(12):
+        timer.before_reader()
+        clock(10)
+        timer.after_reader()
+        clock(30)
+        timer.step(num_samples=512)
+    assert (
+        timer.step_info("tokens") == " reader_cost: 0.01000 s batch_cost: 0.04000 s ips: 12800.000 tokens/s"
+    )
+    timer.end()
+    timer.end()
+    printed = capsys.readouterr().out
+    assert printed.count("Perf Summary") == 1
+    assert "Reader Ratio: 25.000%" in printed
+    assert "Time Unit: s, IPS Unit: tokens/s" in printed

@@ -1,4 +1,8 @@
-"""``python -m tests.bench_findings [NAME…]``: records, checks, cures, measures, and prints the table."""
+"""``python -m tests.bench_findings [NAME…]``: records, checks, cures, measures, and prints the table.
+
+``--all`` tries the strangers' programs, too, and every third program beside two busy loops; ``--captures DATA`` lists
+what is said of each capture of a folder.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench_findings.captures import list_captures
+from tests.bench_findings.everything import summary, try_everything
 from tests.bench_findings.measuring import Outcome, try_healthy, try_pair
 from tests.bench_findings.pairs import HEALTHY_PROGRAMS, PROGRAM_PAIRS
 from tests.bench_findings.worlds import WORLD_PAIRS
@@ -19,6 +25,14 @@ _FAILURES = (subprocess.SubprocessError, WarplineError, OSError, ValueError, Loo
 
 def main(names: list[str]) -> int:
     """Prints a line for each pair and each healthy program, and how many were right; 1 where one could not be tried."""
+    if names[:1] == ["--captures"]:
+        print(list_captures(Path(names[1])))
+        return 0
+    if names == ["--all"]:
+        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+            rows = try_everything(Path(folder), _FAILURES)
+        print(summary(rows))
+        return 1 if any(row.error for row in rows) else 0
     pairs = [pair for pair in (*PROGRAM_PAIRS, *WORLD_PAIRS) if not names or pair.name in names]
     outcomes: list[Outcome] = []
     failed: list[str] = []

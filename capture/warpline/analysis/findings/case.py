@@ -58,6 +58,8 @@ _AT_ONCE = 1 << 20
 """How many pieces or segments are processed together."""
 _EXACT = 0.02
 """Share of the range by which a replay may miss the recording."""
+_CROWDED = 0.02
+"""Share of the range that other programs must take for it to be replayed without them."""
 _ON_PATH = 0.01
 """Share of the range that an actor must have on the critical path for all its waits to count as delays."""
 _DELAYS = 0.02
@@ -237,9 +239,33 @@ class Case:
     def gain_of_shares(self, keep: npt.NDArray[np.float32]) -> int:
         """How much shorter the range could be if only the share ``keep`` (0–1) of each segment remained, ns.
 
-        Code that runs for less time also waits for a core for less time.
+        Code that runs for less time also waits for a core for less time. Waits for cores that other programs used
+        count neither before nor after.
         """
-        return self.graph.gain_ns(self.actor, with_core_waits(self.segments, keep))
+        return self._gain_ns(with_core_waits(self.segments, keep))
+
+    def gain_as_recorded_ns(self, without: BoolArray) -> int:
+        """`gain_ns` on the range with all waits for cores, for findings about such waits."""
+        return self.graph.gain_ns(self.actor, np.where(without, np.float32(0), np.float32(1)))
+
+    def _gain_ns(self, keep: npt.NDArray[np.float32]) -> int:
+        alone = self._alone
+        if alone is None:
+            return self.graph.gain_ns(self.actor, keep)
+        return max(self.graph.gain_ns(self.actor, keep * alone) - self._saved_alone_ns, 0)
+
+    @cached_property
+    def _alone(self) -> npt.NDArray[np.float32] | None:
+        """The share of each segment that remains without waits for cores that other programs used; None if all does."""
+        if self.outside_ns < _CROWDED * self.whole_ns:
+            return None
+        own = np.float32(1 - self.outside_ns / self.core_waits_ns)
+        return np.where(self.segments.cause == Cause.RUNNABLE, own, np.float32(1))
+
+    @cached_property
+    def _saved_alone_ns(self) -> int:
+        """How much shorter the range would be without other programs, ns."""
+        return 0 if self._alone is None else self.graph.gain_ns(self.actor, self._alone)
 
     def gain_of_pieces(self, pieces: Int64Array) -> int:
         """How much shorter the range could be without the time that explains some pieces, ns.
@@ -262,7 +288,7 @@ class Case:
         keep = with_core_waits(self.segments, keep)
         waits = self.pieces_of_category(NUMBER["runnable"])
         whole += int((self.pieces.length[waits] * (1 - keep[self.pieces.leaf[waits]])).sum())
-        return min(self.graph.gain_ns(self.actor, keep), whole)
+        return min(self._gain_ns(keep), whole)
 
     def bounded_by_cores(self, gain_ns: int) -> int:
         """A gain limited so that all running code still fits on the available cores."""

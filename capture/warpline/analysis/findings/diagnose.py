@@ -195,8 +195,11 @@ def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
         is_last = is_note and (finding.id == "waits_for_core" or is_repeated)
         # Slow first steps cost the range nothing, but they cost the program time.
         is_warm_up = finding.id in _WARM_UP_FINDINGS
-        # Running code has no gain, but a program that only runs is described by it.
-        weight = finding.time_ns if finding.id == "hot_spot" and is_note else finding.gain_ns
+        # A program that only runs, or keeps a pace, is described by that, though it gains nothing.
+        is_usual = is_note and (
+            finding.id == "hot_spot" or (finding.id == "waits_for_sleep" and not finding.gain_ns)
+        )
+        weight = finding.time_ns if is_usual else finding.gain_ns
         if finding.id == "serial_requests":
             # The requests may need each other's replies, so a certain shape of about the same gain comes first.
             weight = int(weight * _DOUBTFUL)

@@ -169,8 +169,9 @@ def within_budget(case: Case, key: str, time_ns: int) -> str:
 
 
 def at_most(case: Case, gain_ns: int) -> str:
-    """Speedup factor as text (``2.0``) if the range were ``gain_ns`` shorter."""
-    factor = case.whole_ns / max(case.whole_ns - gain_ns, 1)
+    """Speedup factor as text (``2.0``) if the range, without what other programs took, were ``gain_ns`` shorter."""
+    alone_ns = max(case.whole_ns - case.outside_ns, gain_ns)
+    factor = alone_ns / max(alone_ns - gain_ns, 1)
     if factor >= _NOTHING_LEFT:
         return _ENDLESS
     return f"{factor:.1f}" if factor >= _VISIBLE else f"{factor:.2f}"

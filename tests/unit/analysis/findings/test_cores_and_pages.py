@@ -140,6 +140,16 @@ def test_pages_taken_anew_cost_what_was_measured(tmp_path: Path, grown: int, sha
         assert f"{40_000 - grown:,} faults of 2.000 µs each (measured on this machine)" in one.text
 
 
+def test_other_programs_do_not_make_page_faults_look_small(tmp_path: Path) -> None:
+    times, values = [0, 200 * MS, 4000 * MS], [100_000.0, 0.0, np.nan]
+    counters = {"Page faults": (times, values), "Resident memory": (times, [50_000.0 * PAGE] * 3)}
+    states: States = [(200 * MS, "running", 0), (3800 * MS, "runnable", 0)]
+    path = _write(tmp_path / "busy.h5", [states], {"page_fault_ns": 7_500}, counters)
+    one = _findings(path)["page_faults"]
+    # 150 ms of the 2 s to which the range without other programs is limited.
+    assert (one.severity, one.gain_ns) == (Severity.NOTE, pytest.approx(150 * MS, rel=0.01))
+
+
 def test_nothing_is_said_of_page_faults_that_were_not_counted_or_not_measured(tmp_path: Path) -> None:
     assert "page_faults" not in _findings(_faulting(tmp_path / "cost.h5", {}))
     counted = _faulting(tmp_path / "count.h5", {"page_fault_ns": 2_000}, is_counted=False)

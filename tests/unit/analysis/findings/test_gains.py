@@ -1,4 +1,4 @@
-"""Gains too small to notice are no findings."""
+"""What a gain leaves out; gains too small to notice are no findings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.analysis.findings.scenes import PYTHON, Acts, Does, scene
 from tests.unit.analysis.findings.test_engine import threads_capture
 
 from warpline.analysis.compare.predictions import find_predictions
@@ -14,6 +15,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.finding import Finding, Severity, is_visible
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.selection import View
+from warpline.model.waits import WaitKind
 
 MS = 1_000_000
 
@@ -56,3 +58,30 @@ def test_findings_and_comparisons_leave_out_what_nobody_would_notice(
         assert [finding.id for finding in found] == ["large", "none"]
         cured = find_predictions(View(before), View(after), (100 * MS, 95 * MS), 5 * MS)
         assert [(prediction.id, prediction.predicted_ns) for prediction in cured] == [("large", 5 * MS)]
+
+
+def test_a_gain_leaves_out_waits_for_cores_that_other_programs_used(tmp_path: Path) -> None:
+    """Removed code takes its waits for a core along, which would make it look worth four times as much here."""
+    copies = (f"deepcopy ({PYTHON}/copy.py:128)", "step (/src/app.py:7)")
+    turn = (
+        Does(10 * MS, frames=copies),
+        Does(30 * MS, ready=True),
+        Does(10 * MS, frames=("rest (/src/app.py:9)",)),
+    )
+    with scene(tmp_path / "busy.h5", [Acts(turn * 10)]) as capture:
+        found = {(one.id, one.where.line): one for one in diagnose.diagnose(View(capture)).findings}
+    copying = found["hot_spot", 7]
+    assert (copying.time_ns, copying.gain_ns) == (100 * MS, 100 * MS)
+    # Rated against the 250 ms to which the range without others is limited.
+    assert copying.severity == Severity.CRITICAL
+    assert next(one.gain_ns for one in found.values() if one.id == "waits_for_core") == 300 * MS
+
+
+def test_sleeping_to_keep_a_pace_gains_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "app.py"
+    program.write_text("import time\nwhile work():\n    time.sleep(due - time.monotonic())\n")
+    turn = (Does(20 * MS, WaitKind.SLEEP, frames=(f"<module> ({program}:3)",)), Does(4 * MS))
+    meta = {"start_utc_ns": program.stat().st_mtime_ns + 1}
+    with scene(tmp_path / "run.h5", [Acts(turn * 10)], meta=meta) as capture:
+        first = diagnose.diagnose(View(capture)).findings[0]
+    assert (first.title, first.severity, first.gain_ns) == ("Sleeping to keep a pace", Severity.NOTE, 0)

@@ -118,6 +118,20 @@ def test_library_frames_show_the_kind_of_work(frame: str, expected: str) -> None
     assert kind_at("work()\n", 1, frame) == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "number", "expected"),
+    [
+        ("for row in rows:\n    tried = rows[:]; tried[rng.randrange(9)] = 0\n", 2, "copied_in_loop"),
+        ("while jobs:\n    use(rng.randrange(9), jobs.pop(0))\n", 2, "list_shifted"),
+    ],
+)
+def test_time_in_a_library_function_is_not_that_of_native_work_beside_it(
+    source: str, number: int, expected: str
+) -> None:
+    assert kind_at(source, number) == expected
+    assert kind_at(source, number, f"{LIBRARY}/random.py:Random.randrange") == ""
+
+
 def test_every_kind_is_known_by_its_key_and_says_what_helps_and_refutes() -> None:
     assert len({kind.key for kind in KINDS}) == len(KINDS)
     for kind in KINDS:

@@ -157,8 +157,21 @@ def test_the_summary_names_work_before_waits_for_cores_of_others(tmp_path: Path)
     )
     lines = finding_lines(diagnosis.findings[0], "")
     assert lines[0].startswith("[note] Running code takes 60.00 ms of 200.0 ms (30 %).")
-    assert lines[1].startswith("Fixing it saves up to ")
-    assert "the 60.00 ms that it runs, and " in lines[1]
+    assert lines[1] == "Fixing it saves up to 60.00 ms."
+
+
+def test_waits_for_cores_that_the_program_uses_itself_go_with_the_work_that_is_removed(
+    tmp_path: Path,
+) -> None:
+    work = ("work (/src/app.py:4)",)
+    threads = [
+        Acts((Does(30 * MS, frames=work), Does(70 * MS, ready=True)) * 2),
+        Acts((Does(30 * MS, ready=True), Does(70 * MS, frames=("help (/src/app.py:9)",))) * 2),
+    ]
+    diagnosis = diagnosed(tmp_path / "busy.h5", threads)
+    running = next(finding for finding in diagnosis.findings if finding.id == "hot_spot")
+    assert running.gain_ns > 60 * MS
+    assert "the 60.00 ms that it runs, and " in finding_lines(running, "")[1]
 
 
 @pytest.mark.parametrize("is_serial", [True, False])

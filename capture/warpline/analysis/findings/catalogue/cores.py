@@ -40,7 +40,7 @@ def find_cores(case: Case) -> Iterator[Finding]:
         return
     start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
     waited = int((stop - start).sum())
-    gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.RUNNABLE))
+    gain = case.bounded_by_cores(case.gain_as_recorded_ns(case.segments.cause == Cause.RUNNABLE))
     if max(waited, gain) < NOTE * case.fair_ns:
         return
     cores, fields = case.cores, cost(case, waited)

@@ -44,7 +44,7 @@ def find_synchronization(case: Case) -> Iterator[Finding]:
     called, thread = _usual_call(case, waits)
     where = _where_waited(case, waits[segments.actor[waits] == thread], thread)
     gain = case.gain_ns(segments.cause == Cause.GPU)
-    if gain < NOTE * case.whole_ns:
+    if gain < NOTE * case.fair_ns:
         return
     time = int(case.pieces.length[pieces].sum())
     start, stop = merge_intervals(segments.start[waits], segments.stop[waits])
@@ -54,7 +54,7 @@ def find_synchronization(case: Case) -> Iterator[Finding]:
     title = english("Calls that wait for the {device}", device=case.device)
     remedy = english("Avoid synchronizing calls in the loop (.item(), .cpu(), nonzero, blocking copies).")
     needs = line_needed(case, where)
-    if time >= NOTE * case.whole_ns and gain <= time:
+    if time >= NOTE * case.fair_ns and gain <= time:
         text = english_n(
             "The {device} idles for {time} of {whole} ({percent:.0f} %) after the CPU waits for it once, for {waited}, "
             "in {call}, at {place}. During the wait the CPU cannot work ahead.",

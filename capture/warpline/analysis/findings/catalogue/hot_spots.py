@@ -37,7 +37,7 @@ _FEWEST_SAMPLES = 5
 def find_hot_spots(case: Case) -> Iterator[Finding]:
     """Find kinds of work that a rule knows, then the hottest line of all other running code."""
     work = case.once(running_work)
-    shown = [group for group in work.known[:_AT_MOST] if group.time_ns >= NOTE * case.whole_ns]
+    shown = [group for group in work.known[:_AT_MOST] if group.time_ns >= NOTE * case.fair_ns]
     for group in shown:
         yield from _kind_finding(case, group)
     # Findings are known by identifier and place, so a line is not reported twice.

@@ -122,7 +122,7 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
         if waits[case.pieces.leaf[group.pieces]].all():
             # The holder was not recorded, or waits for the waiter: the place is where the lock is requested.
             text = kind.requested
-        elif all_waits - in_budget >= NOTE * case.whole_ns:
+        elif all_waits - in_budget >= NOTE * case.fair_ns:
             text = kind.total
         sentence = text.format(
             title=kind.title, place=place_known(where), total=format_duration(all_waits),

@@ -40,14 +40,14 @@ def find_migrations(case: Case) -> Iterator[Finding]:
     number = np.ma.filled(core.astype(np.int64), -1)
     moved = np.flatnonzero((number[1:] != number[:-1]) & (number[1:] >= 0) & (number[:-1] >= 0))
     ran = int(segments.length[own].sum())
-    if not len(moved) or ran < _RAN * case.whole_ns or ran > _OFTEN_NS * len(moved):
+    if not len(moved) or ran < _RAN * case.fair_ns or ran > _OFTEN_NS * len(moved):
         return
     # From the last segment on one core to the first on the next.
     depth = np.zeros(len(segments) + 1, np.int32)
     np.add.at(depth, own[moved] + 1, 1)
     np.add.at(depth, own[moved + 1], -1)
     between = (np.cumsum(depth[:-1]) > 0) & one_of(segments.cause, _OFF_CORE)
-    gain = case.gain_ns(between)
+    gain = case.gain_as_recorded_ns(between)
     where = _where(case, own[moved], own[moved + 1])
     text = english(
         "{subject} moves between cores {count:,} times, on average after {each} of running, and spends {lost} off any "

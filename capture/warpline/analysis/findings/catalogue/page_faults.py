@@ -49,7 +49,7 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
     spent: list[tuple[float, int, Int64Array]] = []
     for counted in _counted(case, PAGE_FAULTS):
         again = counted.counts.sum() - grown.get(counted.process, 0.0)
-        if not NOTE * case.whole_ns <= again * each_ns < _MOST_NS:
+        if not NOTE * case.fair_ns <= again * each_ns < _MOST_NS:
             continue
         runs = running.segments_of(counted.process)
         share = _share(
@@ -61,7 +61,7 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
         return
     lost_ns = int((case.pieces.length * (1 - keep[case.pieces.leaf])).sum())
     gain = min(case.gain_of_shares(keep), case.whole_ns)
-    if max(lost_ns, gain) < NOTE * case.whole_ns:
+    if max(lost_ns, gain) < NOTE * case.fair_ns:
         return
     _most, count, runs = max(spent, key=lambda entry: entry[0])
     lost = (1 - keep[runs]).astype(np.float64) * segments.length[runs]
@@ -75,7 +75,7 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
     )  # fmt: skip
     # Fresh memory has its price, and faults take longer on a busy machine: only their share of all time counts.
     yield Finding(
-        id="page_faults", severity=severity(round(min(gain, lost_ns) / case.whole_ns, 3), Severity.WARNING),
+        id="page_faults", severity=severity(round(min(gain, lost_ns) / case.fair_ns, 3), Severity.WARNING),
         title=english("Memory freed and allocated repeatedly"), text=text, gain_ns=gain, where=where,
         remedy=english(
             "Reuse buffers instead of allocating new ones; let the allocator keep freed memory "

@@ -162,8 +162,11 @@ def _leaf_finding(
     elif any(cause in _QUEUES for cause in causes[:-1]):
         name, title = "slow_stage", english("Slowest stage of a pipeline")
         remedy = english("Speed up this stage, or run several of it in parallel.")
+    is_known = key != "blocked" or reads_pages
+    # An unknown cause promises no gain.
+    gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0
     if key == "sleep" and keeps_pace(case, np.unique(case.pieces.leaf[group.pieces]), where):
-        worst, title = Severity.NOTE, english("Sleeping to keep a pace")
+        worst, title, gain = Severity.NOTE, english("Sleeping to keep a pace"), 0
         text = english(
             "{sentence} The sleeps end at a regular pace: the thread is ahead of its schedule.", sentence=text
         )
@@ -183,9 +186,6 @@ def _leaf_finding(
         remedy = english(
             "Wait for the event itself: a get() that blocks, Event.wait, Condition.wait or a future's result."
         )
-    is_known = key != "blocked" or reads_pages
-    # An unknown cause promises no gain.
-    gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0
     needs = "" if is_known else for_waits(case.view.capture)
     yield from make_finding(
         case, name=name, title=title, text=text, pieces=group.pieces, gain_ns=gain, where=where, remedy=remedy,

@@ -18,7 +18,8 @@ class WorkKind:
     ``frames`` matches a library frame (``file:function``) called by the line, ``line`` tells by the source. When both
     are given, either is enough. ``doing`` completes "Most time goes to …". ``refutation`` says what would show that the
     kind is not the problem. Without ``has_gain`` the wall time need not fall: a busy loop waits for something else.
-    ``stays`` is the share (0–1) of the time that the remedy leaves; ``origin`` says what the line is that causes the
+    ``is_native`` work calls no function of a library, so time in one is something else. ``stays`` is the share (0–1)
+    of the time that the remedy leaves; ``origin`` says what the line is that causes the
     cost, where that is another one.
     """
 
@@ -30,6 +31,7 @@ class WorkKind:
     line: Callable[[SourceLine], bool] | None = None
     worst: Severity = Severity.CRITICAL
     has_gain: bool = True
+    is_native: bool = False
     stays: float = 0.0
     origin: str = ""
 

@@ -126,6 +126,7 @@ KINDS: tuple[WorkKind, ...] = (
         key="list_shifted",
         doing=english("removing or adding at the front, which moves all other items"),
         line=shapes.shifts_list,
+        is_native=True,
         remedy=english("Use collections.deque, an index that advances, or a memoryview for bytes."),
         refutation=english("Refuted if the sequence has only a few items."),
     ),
@@ -133,6 +134,7 @@ KINDS: tuple[WorkKind, ...] = (
         key="text_grown",
         doing=english("adding to a text with +=, which copies the whole text each time"),
         line=shapes.grows_text,
+        is_native=True,
         remedy=english("Collect the parts in a list and join them once, or write to io.StringIO."),
         refutation=english("Refuted if the text stays short."),
     ),
@@ -196,6 +198,7 @@ KINDS: tuple[WorkKind, ...] = (
         key="rest_copied",
         doing=english("copying the rest of a text or list in each round of a loop (slicing)"),
         line=loop_shapes.slices_rest,
+        is_native=True,
         remedy=english(
             "Pass the position on instead of a slice, or slice a memoryview, which copies nothing."
         ),
@@ -343,6 +346,7 @@ KINDS: tuple[WorkKind, ...] = (
         key="copied_in_loop",
         doing=english("copying a whole collection in each round of a loop"),
         line=loop_shapes.copies_in_loop,
+        is_native=True,
         remedy=english("Copy only what changes, or change the collection in place and undo the change."),
         refutation=english("Refuted if the collection is small."),
         worst=NOTE,
@@ -372,6 +376,8 @@ def kind_of(callees: tuple[str, ...], line: SourceLine | None) -> WorkKind | Non
     for kind in KINDS:
         if kind.frames is not None and any(kind.frames.search(callee) for callee in callees):
             return kind
+        if kind.is_native and callees:
+            continue
         if kind.line is not None and line is not None and kind.line(line):
             return kind
     return None

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -335,10 +335,15 @@ def main() -> int:
     for name in _captures(trial):
         if not (work / name).exists():
             raise WineError(f"{name}: could not be made")
+    checks = [check for check in CHECKS if not args.check or check.__name__ in args.check]
+    with windows.running():
+        return run_checks(trial, checks)
+
+
+def run_checks(trial: Trial, checks: Sequence[Callable[[Trial], str]]) -> int:
+    """Prints what came of each check; 1 when one failed."""
     failed = 0
-    for check in CHECKS:
-        if args.check and check.__name__ not in args.check:
-            continue
+    for check in checks:
         started = time.monotonic()
         try:
             result = "ok      " + check(trial)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -64,6 +66,28 @@ class Windows:
         for old in self.packages.glob("warpline*"):
             shutil.rmtree(old)
         zipfile.ZipFile(wheel).extractall(self.packages)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Keep a program of Windows alive. Wine's services are then started once, and hold the pipe of no command that
+        would otherwise wait until they have ended, half a minute later.
+        """
+        keeper = subprocess.Popen(
+            [self._wine, str(self._python / "python.exe"), "-c", "print(flush=True); input()"],
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert keeper.stdin is not None
+        assert keeper.stdout is not None
+        with keeper.stdin, keeper.stdout:
+            keeper.stdout.readline()
+            try:
+                yield
+            finally:
+                keeper.stdin.close()
+                keeper.wait()
 
     def python(
         self, *arguments: str, cwd: Path, check: bool = True, timeout_s: int = 600

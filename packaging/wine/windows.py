@@ -20,6 +20,15 @@ _SITE = "wine.pth"
 """Written last of the packages; Python runs its lines at each start."""
 _PATHS = "python312.zip\r\n.\r\nLib\\site-packages\r\nimport site\r\n"
 
+_RANDOM = """
+unsigned char __stdcall SystemFunction036(void *data, unsigned long size); /* RtlGenRandom */
+__declspec(dllexport) int __stdcall ProcessPrng(unsigned char *data, unsigned long long size)
+{
+    return SystemFunction036(data, (unsigned long)size);
+}
+"""
+"""Of a library that every program in Rust asks for random numbers; Wine 8 lacks it."""
+
 
 class WineError(Exception):
     """Wine or something for it is missing, or a check failed."""
@@ -61,6 +70,7 @@ class Windows:
             self._unpack_python()
             self._unpack_packages()
             self._provide_icu()
+            self._compile(_RANDOM, self._python / "bcryptprimitives.dll")
             self._provide_fonts()
             self._write_site()
         for old in self.packages.glob("warpline*"):
@@ -158,12 +168,15 @@ class Windows:
             for imported in library.imports:
                 if imported.name.lower() == "icuuc.dll":
                     names |= {entry.name for entry in imported.entries}
-        source = self.folder / "icuuc.c"
         lines = (f"__declspec(dllexport) void *{name}(void) {{ return 0; }}\n" for name in sorted(names))
-        source.write_text("".join(lines))
+        self._compile("".join(lines), self.packages / "PySide6" / "icuuc.dll")
+
+    def _compile(self, text: str, output: Path) -> None:
+        """Makes a library from a text in C."""
+        source = self.folder / f"{output.stem}.c"
+        source.write_text(text)
         compiler = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu", "-shared", "-s"]
-        output = self.packages / "PySide6" / "icuuc.dll"
-        subprocess.run([*compiler, "-o", str(output), str(source)], check=True)
+        subprocess.run([*compiler, "-o", str(output), str(source), "-ladvapi32"], check=True)
 
     def _provide_fonts(self) -> None:
         fonts = sorted(_FONTS.glob("DejaVuSans*.ttf"))

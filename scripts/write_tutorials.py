@@ -1,10 +1,11 @@
 """Run the commands of docs/tutorials and write what they print below them.
 
-    python scripts/write_tutorials.py [--torch PYTHON] [NAME.md …]
+    python scripts/write_tutorials.py [--torch PYTHON] [--ssh-config FILE] [NAME.md …]
 
 A tutorial is Markdown. Each ``sh`` block holds commands; the ``text`` block after it holds what they print, both
 streams together. ``text first=12`` keeps the first 12 lines. Commands run in an empty folder with the tutorials'
-programs; ``python`` is this interpreter, or PYTHON in tutorials that need PyTorch. A translation
+programs; ``python`` is this interpreter, or PYTHON in tutorials that need PyTorch. ``ssh`` reaches the host ``box`` of
+FILE, where a folder of its own is the home. A translation
 (`NAME.zh-CN.md`) has the same commands and gets the same output. A test,
 `tests/tutorials/test_tutorials.py`, runs the same commands and compares the words.
 """
@@ -30,6 +31,13 @@ _BLOCKS = re.compile(
     re.MULTILINE,
 )
 NEEDS_TORCH = {"slow-training.md"}
+NEEDS_SSH = {"box.md"}
+_SSH = """#!{python}
+import os, sys
+*options, line = sys.argv[1:]
+line = "HOME={home}; PATH={tools}:$PATH; export HOME PATH; unset XDG_CACHE_HOME; cd; " + line
+os.execv("{ssh}", ["ssh", "-F", "{config}", *options, line])
+"""
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,21 @@ def prepare(folder: Path, python: str) -> dict[str, str]:
     }
 
 
+def reach_box(folder: Path, config: Path) -> None:
+    """Let ``ssh`` in a folder of `prepare` reach a machine with a home of its own."""
+    home, tools = folder / "home", folder / ".tools"
+    home.mkdir()
+    words = {
+        "python": sys.executable,
+        "home": home,
+        "tools": tools,
+        "config": config,
+        "ssh": shutil.which("ssh"),
+    }
+    (tools / "ssh").write_text(_SSH.format(**words))
+    (tools / "ssh").chmod(0o755)
+
+
 def run(step: Step, folder: Path, environment: dict[str, str]) -> list[str]:
     """Run the commands of a step; return the lines they print. Raises CalledProcessError when one fails."""
     done = subprocess.run(
@@ -100,7 +123,8 @@ def run(step: Step, folder: Path, environment: dict[str, str]) -> list[str]:
         timeout=240,
     )
     # Where the folder lies is no reader's business.
-    lines = done.stdout.replace(f"{folder}/", "").rstrip().splitlines()
+    text = done.stdout.replace(f"{folder}/home/", "~/").replace(f"{folder}/", "")
+    lines = text.rstrip().splitlines()
     return [line.rstrip() for line in lines[: step.first]]
 
 
@@ -111,15 +135,23 @@ def main() -> None:
     parser.add_argument(
         "--torch", default=sys.executable, metavar="PYTHON", help="the Python that has PyTorch"
     )
+    parser.add_argument(
+        "--ssh-config", type=Path, metavar="FILE", help="a configuration of ssh with a host named box"
+    )
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     for path in sorted(TUTORIALS.glob("*.md")):
         if "." in path.stem or (arguments.names and path.name not in arguments.names):
             continue
+        if path.name in NEEDS_SSH and arguments.ssh_config is None:
+            print(f"{path.relative_to(ROOT)}: left as it is, without --ssh-config")
+            continue
         text = path.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder)
             environment = prepare(home, arguments.torch if path.name in NEEDS_TORCH else sys.executable)
+            if path.name in NEEDS_SSH:
+                reach_box(home, arguments.ssh_config.absolute())
             outputs = [run(step, home, environment) for step in steps(text)]
         for page in (path, *translations(path)):
             page.write_text(fill(page.read_text(encoding="utf-8"), outputs), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.unit.recording.remote.conftest import NoServer, ssh_server
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,11 +39,15 @@ def words(line: str) -> str:
     return re.sub(r"(?:# )+", "# ", re.sub(r"[\s─%×-]+", " ", line)).strip()
 
 
-def run_steps(tutorials: ModuleType, name: str, folder: Path, python: str) -> None:
+def run_steps(
+    tutorials: ModuleType, name: str, folder: Path, python: str, ssh_config: Path | None = None
+) -> None:
     text = (tutorials.TUTORIALS / name).read_text(encoding="utf-8")
     environment = tutorials.prepare(folder, python)
+    if ssh_config is not None:
+        tutorials.reach_box(folder, ssh_config)
     steps = list(tutorials.steps(text))
-    assert len(steps) == text.count("```text")
+    assert len(steps) == text.count("```text") - text.count("```text\nHost box")
     for step in steps:
         try:
             printed = tutorials.run(step, folder, environment)
@@ -57,6 +63,17 @@ def run_steps(tutorials: ModuleType, name: str, folder: Path, python: str) -> No
 @pytest.mark.parametrize("name", ["lock.md", "foreign-trace.md"])
 def test_a_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_path: Path, name: str) -> None:
     run_steps(tutorials, name, tmp_path, sys.executable)
+
+
+def test_the_tutorial_about_another_machine_prints_what_it_says(
+    tutorials: ModuleType, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with contextlib.ExitStack() as stack:
+        try:
+            config = stack.enter_context(ssh_server(tmp_path_factory.mktemp("sshd")))
+        except NoServer as error:
+            pytest.skip(str(error))
+        run_steps(tutorials, "box.md", tmp_path, sys.executable, config)
 
 
 def test_the_training_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_path: Path) -> None:

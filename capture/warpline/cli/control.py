@@ -73,7 +73,8 @@ def _control_all(args: argparse.Namespace, hosts: list[str], fields: dict[str, A
     """One command to several recordings; 1 when one of them refuses."""
     from warpline.cli.several_recordings import SeveralRecordings
 
-    places = [chosen_place(argparse.Namespace(**{**vars(args), "on": host})) for host in hosts or [None]]
+    names: list[str | None] = [*hosts] or [None]
+    places = [chosen_place(argparse.Namespace(**{**vars(args), "on": name})) for name in names]
     recordings = SeveralRecordings(places, args.recording)
     if args.next_steps is not None:
         answers = recordings.snapshot(args.next_steps)

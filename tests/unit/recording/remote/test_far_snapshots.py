@@ -51,13 +51,20 @@ def two_machines(ssh_config: Path, far_cache: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
-def control(action: str, *options: str) -> subprocess.CompletedProcess[str]:
-    words = warpline("control", action, "--on", "box,other", *options)
+def control(*options: str) -> subprocess.CompletedProcess[str]:
+    words = warpline("control", *options)
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.usefixtures("two_machines")
-def test_every_rank_records_the_same_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", [("--on", "box,other"), ()])
+def test_every_rank_records_the_same_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
+) -> None:
+    """Asked for on the machines, and where `record` runs."""
+    runtime = tmp_path / "runtime-here"
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     (tmp_path / "loop.py").write_text(PROGRAM)
     options = ("--on", "box,other", "--wait", "--trace", "steps", "--no-check", "--chdir", str(tmp_path))
     words = warpline(
@@ -72,7 +79,7 @@ def test_every_rank_records_the_same_steps(tmp_path: Path) -> None:
                 "the training does not begin",
                 120,
             )
-            done = control("snapshot", "--next-steps", "3", "--json")
+            done = control("snapshot", *where, "--next-steps", "3", "--json")
             assert done.returncode == 0, done.stderr
             steps = [answer["snapshot"] for answer in json.loads(done.stdout)]
             captures = [tmp_path / f"run-rank{rank}-{host}.h5" for rank, host in enumerate(("box", "other"))]

@@ -125,21 +125,29 @@ class Details:
         task = self._canvas.renderer.curves.task(row, self._device_scale(), whole=whole)
         key = f"curve:{'whole' if whole else 'near'}:{row.key}"
 
-        def step() -> None:
-            try:
-                done = task.step()
-            except Exception as error:  # contained in its row, which shows it
-                self._fail(row, error)
-                return
-            if not done:
-                self._work.submit(key, step)
-            elif then is not None:
-                then(task)
-            else:
-                self._canvas.renderer.curves.put(row, task.curve, whole=whole)
-                self._canvas.redraw()
+        self._work.submit(key, lambda: self._step(key, row, task, whole, then))
 
-        self._work.submit(key, step)
+    def _step(
+        self,
+        key: str,
+        row: TimelineRow,
+        task: AnyTask,
+        whole: bool,
+        then: Callable[[AnyTask], None] | None,
+    ) -> None:
+        # A function that submits itself would be a circle, and keep the task's capture in memory.
+        try:
+            done = task.step()
+        except Exception as error:  # contained in its row, which shows it
+            self._fail(row, error)
+            return
+        if not done:
+            self._work.submit(key, lambda: self._step(key, row, task, whole, then))
+        elif then is not None:
+            then(task)
+        else:
+            self._canvas.renderer.curves.put(row, task.curve, whole=whole)
+            self._canvas.redraw()
 
     def _overview_ready(self, task: AnyTask) -> None:
         self._overview.set_curve(task.curve)

@@ -235,7 +235,9 @@ class _Process:
 def _first_number(own: npt.NDArray[np.void], phases: Phases, training: Training) -> int:
     """The number of the first step, counted from the start of the program, whose beginning may not be recorded."""
     ends = np.isin(phases.kind, (RangeKind.OPTIMIZER, RangeKind.STEP))
-    rows = np.flatnonzero(ends & (phases.start >= training.steps[0, 0])) if len(training.steps) else ()
+    if not len(training.steps):
+        return 0
+    rows = np.flatnonzero(ends & (phases.start >= training.steps[0, 0]))
     return int(own["step"][rows[0]]) if len(rows) else 0
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.doubling import python_steps, run, write_trace
+from tests.doubling_costs import Cost, costs
 
 from warpline.analysis.findings.host_segments import host_segments
+from warpline.analysis.findings.rule import builtin_rules
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.framework.fitting import shorten_apart
 from warpline.analysis.framework.nested_events import nested_events
@@ -59,6 +62,19 @@ def test_of_a_long_text_only_what_is_shown_is_measured() -> None:
         return python_steps(lambda: shorten_apart(texts, 60))
 
     assert steps(20_000) <= 2 * steps(1_000)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_the_table_measures_every_kind_of_part(tmp_path: Path) -> None:
+    capture = tmp_path / "capture.h5"
+    run("import", "-o", str(capture), str(write_trace("events", 3, tmp_path / "trace.json")))
+    parts: dict[str, Cost] = {}
+    for found in costs(capture, ("info", "finding", "report events", "export csv")):
+        parts |= found
+    assert {"info", "findings", "budget", "report events", "export csv"} <= set(parts)
+    assert {f"finding {rule.name}" for rule in builtin_rules()} <= set(parts)
+    assert not [cost.problem for cost in parts.values() if cost.problem]
+    assert all(cost.peak_bytes > 1_000_000 for cost in parts.values())
 
 
 class Chain:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -296,8 +297,7 @@ def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64
     """When the target thread was inside operators; empty when thread states were recorded."""
     if target.gpu is not None or view.were_recorded("thread_state") or not view.were_recorded("operator"):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    events = view.events("operator", frozenset(target.tracks))
-    return merge_intervals(np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns))
+    return _covered(view, target, ("operator",))
 
 
 def range_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
@@ -306,8 +306,22 @@ def range_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Arr
     if target.gpu is not None or view.were_recorded("thread_state", "operator"):
         return none, none
     kinds = [kind for kind in RANGE_KINDS if kind in view.capture.kinds]
-    events = join_events([view.events(kind, frozenset(target.tracks)) for kind in kinds])
-    return merge_intervals(np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns))
+    return _covered(view, target, kinds)
+
+
+_PART_EVENTS = 1 << 17
+
+
+def _covered(view: View, target: WaitedFor, kinds: Sequence[str]) -> tuple[Int64Array, Int64Array]:
+    """Sorted and disjoint: when the target was inside events of these kinds; some events are in memory at a time."""
+    parts = [
+        merge_intervals(np.maximum(part.start, view.start_ns), np.minimum(part.stop, view.stop_ns))
+        for kind in kinds
+        for part in view.batches(kind, frozenset(target.tracks), _PART_EVENTS)
+    ]
+    none = np.empty(0, np.int64)
+    starts, stops = zip((none, none), *parts, strict=True)
+    return merge_intervals(np.concatenate(starts), np.concatenate(stops))
 
 
 def loading_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:

@@ -54,6 +54,11 @@ def event_segments(view: View, threads: Int64Array) -> Segments:
 def _portions(view: View, spans: LaneSpans) -> Iterator[LaneSpans]:
     """The lanes thread by thread, in portions of whole threads, so that memory follows the largest thread."""
     thread = view.thread_of_track[spans.track]
+    if not len(thread) or bool(
+        (thread == thread[0]).all()
+    ):  # without copies: a thread may have a million lanes
+        yield from [spans] if len(thread) else []
+        return
     order = np.argsort(thread, kind="stable")
     ordered, filled = thread[order], np.cumsum(spans.counts[order])
     ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(order)]) + 1
@@ -78,7 +83,9 @@ def _active_times(view: View, spans: LaneSpans) -> tuple[Int64Array, Int64Array,
     is_head[ends[:-1]] = True
     heads = np.flatnonzero(is_head)
     thread = view.thread_of_track[spans.track[np.searchsorted(ends, heads, "right")]]
-    thread, start, stop = merge_grouped(thread, start[heads], np.maximum.reduceat(stop, heads))
+    start, stop = start[heads], np.maximum.reduceat(stop, heads)
+    del is_head, ends, heads
+    thread, start, stop = merge_grouped(thread, start, stop)
     return thread, start, stop - _HIDDEN_NS
 
 

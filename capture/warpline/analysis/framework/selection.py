@@ -26,6 +26,7 @@ BoolArray = npt.NDArray[np.bool_]
 GPU_KINDS = ("kernel", "memcpy", "memset", "graph", "gpu_event")
 """Kinds whose events occupy a GPU."""
 BATCH_EVENTS = 1 << 20
+_OF_CAPTURE = ("thread_of_track", "_lanes_by_track", "_lane_order")
 _FARTHEST_NS = 1 << 61
 
 
@@ -111,7 +112,10 @@ class View:
 
     def other(self, selection: Selection) -> View:
         """Another selection of the same capture, cancelled with this one."""
-        return View(self.capture, selection, self.cancelled)
+        view = View(self.capture, selection, self.cancelled)
+        # What does not depend on the selection takes some bytes for each lane.
+        vars(view).update({name: vars(self)[name] for name in _OF_CAPTURE if name in vars(self)})
+        return view
 
     def check_cancelled(self) -> None:
         """Raise Cancelled if the computation was cancelled."""
@@ -189,9 +193,11 @@ class View:
     def _lanes_of(self, tracks: Iterable[int]) -> Int64Array:
         """The lanes of tracks, ascending."""
         order, track_column = self._lanes_by_track
-        wanted = np.unique(np.fromiter(tracks, np.int64))
+        wanted = np.unique(np.fromiter(tracks, track_column.dtype))
         begins, ends = (np.searchsorted(track_column, wanted, side) for side in ("left", "right"))
-        return np.sort(order[rows_of(begins.astype(np.int64), ends.astype(np.int64))])
+        lanes = order[rows_of(begins.astype(np.int64), ends.astype(np.int64))]
+        lanes.sort()
+        return lanes
 
     def _spans_of_lanes(self, lanes: Int64Array) -> LaneSpans:
         capture = self.capture
@@ -358,7 +364,7 @@ class View:
     @cached_property
     def _lanes_by_track(self) -> tuple[Int64Array, Int64Array]:
         """Lane numbers by their track, and those tracks: [lanes] each."""
-        track = np.asarray(self.capture.lanes.track).astype(np.int64)
+        track = np.asarray(self.capture.lanes.track)
         order = np.argsort(track, kind="stable")
         return order, track[order]
 

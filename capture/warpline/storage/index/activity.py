@@ -197,13 +197,15 @@ class _Finder:
             long_ones.append(self._long(rows, own, step))
         # How many events cover each bin, as differences to the bin before.
         change = np.zeros(_BINS + 1, np.int64)
-        start, stop, group = (np.concatenate(column) for column in zip(*long_ones, strict=True))
+        columns = list(zip(*long_ones, strict=True))
         long_ones.clear()
-        first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
+        # Each column's parts go before the next is made: there may be as many as events.
+        start, stop, group = (np.concatenate(columns.pop(0)) for _ in range(3))
         is_frame = np.zeros(len(start), bool)
         for number in np.unique(group[group >= 0], return_counts=True)[0].tolist():
             chosen = np.flatnonzero(group == number)
             is_frame[chosen] = self._are_frames(number, start[chosen], stop[chosen])
+        first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
         frames = _binned(first[is_frame])
         first = np.maximum(first, 0)
         covers = ~is_frame & (first <= last)
@@ -214,9 +216,10 @@ class _Finder:
     def _rows(self, lanes: Int64Array) -> tuple[Int64Array, Int64Array]:
         """The rows of lanes, and the lane of each."""
         counts = np.asarray(self._columns.lanes.count)[lanes].astype(np.int64)
-        own = np.repeat(lanes, counts)
-        place = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.asarray(self._columns.lanes.first)[own].astype(np.int64) + place, own
+        first = np.asarray(self._columns.lanes.first)[lanes].astype(np.int64)
+        rows = np.repeat(first - (np.cumsum(counts) - counts), counts)
+        rows += np.arange(len(rows))  # in place: there may be as many as events
+        return rows, np.repeat(lanes, counts)
 
     def _long(
         self, rows: Int64Array, lanes: Int64Array, step: int
@@ -239,9 +242,11 @@ class _Finder:
             found |= _contain(start, stop, starts, durations, offset)
         if len(small):
             rows, own = self._rows(small)
-            starts = self._columns.events.start[rows] - self._columns.offset_ns[own]
-            durations = self._columns.events.duration[rows].astype(np.int64)
-            del rows, own
+            starts = self._columns.events.start[rows].astype(np.int64, copy=False)
+            starts -= self._columns.offset_ns[own]
+            del own
+            durations = self._columns.events.duration[rows].astype(np.int64, copy=False)
+            del rows
             order = np.lexsort((durations, starts))
             starts, durations = starts[order], durations[order]
             del order

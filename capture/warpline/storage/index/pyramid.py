@@ -36,8 +36,10 @@ def _skips_before(counts: Int64Array) -> array[int]:
 
 
 def _numbers(values: Array) -> array[int]:
-    """Python's integers from 8 bytes each: a list of them takes 40, and a capture may have a million lanes."""
-    return array("q", values.astype(np.int64).tobytes())
+    """Python's integers from 4 or 8 bytes each: a list of them takes 40, and a capture may have a million lanes."""
+    is_small = not len(values) or (values.min() >= 0 and values.max() < 1 << 32)
+    code, dtype = ("I", np.uint32) if is_small else ("q", np.int64)
+    return array(code, values.astype(dtype).tobytes())
 
 
 class Pyramid:

@@ -54,7 +54,11 @@ class SpillDirectory:
     def column(self, dtype: npt.DTypeLike) -> SpillColumn:
         """A new empty column of this type."""
         self._made += 1
-        return SpillColumn(self, self._path / f"{self._made}.column", np.dtype(dtype))
+        return SpillColumn(self, f"{self._made}.column", np.dtype(dtype))
+
+    def place(self, name: str) -> Path:
+        """The path of a file of this directory."""
+        return self._path / name
 
     def scratch(self, dtype: npt.DTypeLike, n: int) -> Array:
         """A writable column of ``n`` zeros; beyond what may be held, in a file of its own, mapped."""
@@ -121,12 +125,24 @@ class SpillDirectory:
 class SpillColumn:
     """A column that grows at its end and is read back by slices. Small columns never touch the disk."""
 
+    __slots__ = (
+        "_block",
+        "_directory",
+        "_filled",
+        "_held",
+        "_name",
+        "_pending",
+        "_pending_count",
+        "_written",
+        "dtype",
+    )
     _BUFFER_BYTES = 1 << 18
-    _LEAST = 1 << 8
+    _LEAST = 1 << 4
+    """Values of the first block: a capture may have tens of thousands of counters with one each."""
 
-    def __init__(self, directory: SpillDirectory, path: Path, dtype: np.dtype[Any]) -> None:
+    def __init__(self, directory: SpillDirectory, name: str, dtype: np.dtype[Any]) -> None:
         self._directory = directory
-        self._path = path
+        self._name = name
         self.dtype = dtype
         self._written = 0
         self._pending: list[Array] = []
@@ -180,7 +196,7 @@ class SpillColumn:
         if self._pending_count or self._filled:
             self._flush()
         self._directory.behind.finish()
-        return self._directory.map(self._path, self.dtype, "r", self._written)
+        return self._directory.map(self._directory.place(self._name), self.dtype, "r", self._written)
 
     def _new_block(self, wanted: int) -> None:
         self._close_block()
@@ -203,7 +219,7 @@ class SpillColumn:
 
     def _flush(self) -> None:
         parts = [*self._pending, self._block[: self._filled]]
-        self._directory.write(self._path, parts, self._block)
+        self._directory.write(self._directory.place(self._name), parts, self._block)
         self._block = np.empty(0, self.dtype)
         self._written += self._pending_count + self._filled
         self._let_go()
@@ -219,5 +235,5 @@ class SpillColumn:
         self._block = np.empty(0, self.dtype)
         if self._written:
             self._directory.behind.finish()
-            remove(self._path)
+            remove(self._directory.place(self._name))
             self._written = 0

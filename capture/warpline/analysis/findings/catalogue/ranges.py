@@ -35,6 +35,7 @@ def find_ranges(case: Case) -> Iterator[Finding]:
     names, inverse = np.unique(case.view.names(events.row), return_inverse=True)
     time = np.bincount(inverse.reshape(-1), own)
     count = np.bincount(inverse.reshape(-1))
+    del events, inside, own, inverse  # large where ranges are many, and the finding reads some of them again
     strings = case.view.capture.strings
     order = np.argsort(-time, kind="stable")[:_LISTED].tolist()
     best = order[0]

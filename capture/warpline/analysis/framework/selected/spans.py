@@ -74,4 +74,6 @@ class LaneSpans:
 def rows_of(first: Int64Array, stop: Int64Array) -> Int64Array:
     """All integers of the ranges [first, stop), one range after the other (int64)."""
     count = np.maximum(stop - first, 0)
-    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    rows = np.repeat(first - (np.cumsum(count) - count), count)
+    rows += np.arange(len(rows))  # in place: there may be as many as events
+    return rows

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def in_fork(name: str, work: Callable[[], dict[str, float] | None]) -> dict[str,
     with os.fdopen(reader) as pipe:
         text = pipe.read()
     status = os.waitpid(child, 0)[1]
-    found = json.loads(text) if text else {"problem": f"ended by signal {status & 127}"}
+    found: dict[str, Any] = json.loads(text) if text else {"problem": f"ended by signal {status & 127}"}
     parts = found.pop("parts", {})
     cost = Cost(**found)
     return {name: cost} | {part: Cost(cpu_s, cost.peak_bytes) for part, cpu_s in parts.items()}
@@ -122,10 +123,10 @@ def costs(capture: Path, parts: tuple[str, ...], times: int = 1) -> Iterator[dic
         yield best("findings", lambda: _findings(capture), times)
     for report in reports():
         if is_wanted(f"report {report.name}"):
-            yield best(f"report {report.name}", lambda name=report.name: _report(capture, name), times)
+            yield best(f"report {report.name}", partial(_report, capture, report.name), times)
     for form in EXPORTS:
         if is_wanted(f"export {form}"):
-            yield best(f"export {form}", lambda form=form: exported(form), times)
+            yield best(f"export {form}", partial(exported, form), times)
 
 
 def import_cost(source: Path, capture: Path, times: int = 1) -> Cost:

@@ -141,7 +141,7 @@ def main() -> int:
     warm()
 
     def scaled(size: int) -> int:
-        return max(_NOTHING, round(size * options.scale))
+        return max(_NOTHING, int(size * options.scale))
 
     shapes = {name: (_shape(name), scaled(SIZES[name])) for name in options.shapes}
     formats = {name: (_format(name), scaled(_FORMAT_EVENTS)) for name in options.formats}

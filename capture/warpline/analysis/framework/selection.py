@@ -362,10 +362,10 @@ class View:
         return np.array([-2 - t.index if t.thread is None else t.thread for t in tracks] or [-2], np.int64)
 
     @cached_property
-    def _lanes_by_track(self) -> tuple[Int64Array, Int64Array]:
+    def _lanes_by_track(self) -> tuple[Int64Array, npt.NDArray[np.uint32]]:
         """Lane numbers by their track, and those tracks: [lanes] each."""
-        track = np.asarray(self.capture.lanes.track)
-        order = np.argsort(track, kind="stable")
+        track: npt.NDArray[np.uint32] = np.asarray(self.capture.lanes.track)
+        order: Int64Array = np.argsort(track, kind="stable")
         return order, track[order]
 
     @cached_property

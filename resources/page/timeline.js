@@ -50,6 +50,20 @@ function firstAfter(lane, moment) {
   return low;
 }
 
+/** The ink of a palette that can be read on a colour `#rrggbb`: that of more contrast (WCAG 2.2). */
+function inkOn(color, palette) {
+  const light = luminance(palette.ink_light), dark = luminance(palette.ink_dark), ground = luminance(color);
+  return (light + 0.05) / (ground + 0.05) > (ground + 0.05) / (dark + 0.05) ? palette.ink_light : palette.ink_dark;
+}
+
+function luminance(color) {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const value = parseInt(color.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
 class Timeline {
   constructor(box, tip, data, colors) {
     this.box = box; this.tip = tip; this.data = data; this.colors = colors;
@@ -125,17 +139,18 @@ class Timeline {
       const left = Math.max(HEADER, this.toX(start)), right = Math.min(this.width, this.toX(start + length));
       if (right <= taken) continue; // what ends within a pixel that is painted already
       const wide = Math.max(1, right - left - (right - left > 3 ? 1 : 0));
-      pen.fillStyle = this.color(this.data.colors[token]);
+      const color = this.color(this.data.colors[token]);
+      pen.fillStyle = color;
       pen.fillRect(left, y + 1, wide, line.high - 2);
       taken = Math.max(left + 1, right);
-      if (wide > 34 && name >= 0) this.label(pen, palette, this.data.names[name], left, y, wide, line.high);
+      if (wide > 34 && name >= 0) this.label(pen, inkOn(color, palette), this.data.names[name], left, y, wide, line.high);
     }
   }
 
-  label(pen, palette, text, left, y, wide, high) {
+  label(pen, ink, text, left, y, wide, high) {
     pen.save();
     pen.beginPath(); pen.rect(left, y, wide - 3, high); pen.clip();
-    pen.fillStyle = palette.ink_dark; pen.fillText(text, left + 4, y + high / 2);
+    pen.fillStyle = ink; pen.fillText(text, left + 4, y + high / 2);
     pen.restore();
   }
 

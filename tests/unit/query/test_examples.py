@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.query.view_checks import binder_of
+from tests.unit.query.view_checks import answer, binder_of
 
 import warpline
 from warpline.model import NotRecordedError
@@ -29,16 +29,6 @@ def reader(sql_path: Path) -> Iterator[warpline.CaptureReader]:
 @pytest.fixture(scope="module")
 def binder(reader: warpline.CaptureReader) -> Binder:
     return binder_of(reader.storage)
-
-
-def answer(binder: Binder, title: str) -> list[dict[str, Any]]:
-    """Rows of the example of a title."""
-    sql = next(example.sql for example in EXAMPLES if example.title == title)
-    columns, _ = binder.run(sql)
-    values = [column.python_values() for column in columns]
-    return [
-        dict(zip([column.name for column in columns], row, strict=True)) for row in zip(*values, strict=True)
-    ]
 
 
 def test_there_are_twenty() -> None:

@@ -12,6 +12,7 @@ from warpline.library.event_frame import EventFrame
 from warpline.query.binding import Binder
 from warpline.query.catalog import Catalog
 from warpline.query.event_views import column_of, view_name
+from warpline.query.examples import EXAMPLES
 from warpline.query.guard import connect
 from warpline.query.raw_tables import Keys
 from warpline.storage import Capture
@@ -27,6 +28,16 @@ def binder_of(*captures: Capture) -> Binder:
     names = ["main", "b", "c"]
     catalogs = [Catalog(capture, name, keys) for capture, name in zip(captures, names, strict=False)]
     return Binder(connect(2 << 30, 2), catalogs)
+
+
+def answer(binder: Binder, title: str) -> list[dict[str, Any]]:
+    """Rows of the example of a title."""
+    sql = next(example.sql for example in EXAMPLES if example.title == title)
+    columns, _ = binder.run(sql)
+    values = [column.python_values() for column in columns]
+    return [
+        dict(zip([column.name for column in columns], row, strict=True)) for row in zip(*values, strict=True)
+    ]
 
 
 def values_of(frame: EventFrame, name: str) -> list[Any]:

@@ -118,15 +118,17 @@ class Watcher:
         return self.hooks[COMMON]
 
     def read(self, file: str) -> dict[str, Any]:
-        """The globals of a file beside this one."""
+        """The globals of a file beside this one.
+
+        It can be imported under its own name, because torch's compiler imports the modules of all that it inlines.
+        """
         path = __file__[: -len("boot.py")] + file + ".py"
         with open(path, encoding="utf-8") as source:
             code = compile(source.read(), path, "exec")
-        names: dict[str, Any] = {
-            "__builtins__": __builtins__,
-            "__name__": "_warpline_" + file,
-            "__file__": path,
-        }
+        module = type(sys)("_warpline_" + file)
+        sys.modules[module.__name__] = module
+        names: dict[str, Any] = vars(module)
+        names.update({"__builtins__": __builtins__, "__file__": path})
         names.update(self.api, failed=self.failed, tell=self.tell, read=self.read)
         if file != COMMON:
             names.update((name, value) for name, value in self.common().items() if name[0] != "_")

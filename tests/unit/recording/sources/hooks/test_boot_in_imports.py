@@ -73,3 +73,19 @@ def test_a_framework_is_hooked_at_any_time_of_its_import(
     if when == "after":
         boot(said)
     assert [text.partition(":")[0] for text in said] == ["JAX is not hooked"]
+
+
+def test_hooks_can_be_imported_under_their_names(
+    said: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The compiler of torch 2.13 imports the module of each function that it inlines."""
+    (tmp_path / "paddle.py").write_text("")
+    for name in ("paddle", "_warpline_common_hooks", "_warpline_paddle_hooks"):
+        monkeypatch.setitem(sys.modules, name, None)  # goes when the test is over
+        del sys.modules[name]
+    boot(said)
+    importlib.import_module("paddle")
+    common = importlib.import_module("_warpline_common_hooks")
+    assert common.is_compiling.__globals__ is vars(common)
+    hooks = importlib.import_module("_warpline_paddle_hooks")
+    assert hooks.hook_compiler.__globals__ is vars(hooks)

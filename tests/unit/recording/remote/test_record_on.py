@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import select
@@ -19,8 +20,10 @@ from tests.waiting import wait_until
 
 from warpline.model.errors import RecordingError
 from warpline.recording.control import send_command
+from warpline.recording.remote.frames import FrameType
 from warpline.recording.remote.near import notes
-from warpline.recording.remote.near.begin import FarSettings, record_on
+from warpline.recording.remote.near.begin import FarSettings, record_on, resume_on
+from warpline.recording.remote.near.mirror import Mirror
 from warpline.recording.remote.near.run import FarRun
 from warpline.recording.remote.near.transport import Connection, machine_of
 from warpline.recording.session import RecordingOptions
@@ -153,6 +156,25 @@ def test_nothing_stays_there_when_the_connection_is_lost_at_the_last_moment(
     assert len(said) == 2
 
 
+def test_a_full_disk_here_leaves_a_recording_that_can_be_resumed(
+    via_command: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, place = tmp_path / "run.h5", machine_of(None, "env")
+
+    def fill(_mirror: Mirror, _kind: FrameType, _body: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Mirror, "apply", fill)
+        with pytest.raises(RecordingError) as caught:
+            record_on(place, ["true"], output, RecordingOptions(trace=("cpu",)), FarSettings())
+    assert str(caught.value).startswith(f"{output}.spool: No space left on device; the program runs on")
+    assert str(caught.value).endswith(": warpline record --via env --resume")
+    assert resume_on(place, output).exit_status == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
+    assert not list((via_command.cache / "runs").iterdir())
+
+
 def test_the_recording_is_controlled_from_here_and_an_interrupt_is_for_the_program(
     via_command: Far, tmp_path: Path
 ) -> None:
@@ -175,7 +197,9 @@ def test_the_recording_is_controlled_from_here_and_an_interrupt_is_for_the_progr
     ("options", "text"),
     [
         (("--on=-oProxyCommand=touch here",), "not a host"),
-        (("--via", "false"), "the shell does not answer"),
+        (("--via", "false"), "false: ended with status 1 before the recorder began"),
+        (("--via", "sh -c 'echo no room; exit 3' sh"), "ended with status 3 before the recorder began: no room"),
+        (("--via", "env", "--python", "true"), "true is no Python 3.9"),
         (("--via", "/no/such/command"), "no such command"),
         (("--via", "sh -c"), "a shell without a program"),
         (("--via", "bash -lc"), "a shell without a program"),

@@ -189,9 +189,13 @@ class FarRun:
     def _receive(self) -> None:
         frames = self._connection.read()
         if frames is None:
-            raise RecordingError(self._lost())
-        for kind, body in frames:
-            self._take(kind, body)
+            raise RecordingError(self._left(self._connection.lost_text()))
+        try:
+            for kind, body in frames:
+                self._take(kind, body)
+        except OSError as error:  # the disk is full here, as a rule
+            why = f"{error.filename or self._directory}: {error.strerror}"
+            raise RecordingError(self._left(why)) from error
 
     def _take(self, kind: FrameType, body: bytes) -> None:
         if kind in {FrameType.WHOLE, FrameType.PAGE, FrameType.CHUNK, FrameType.BYTES}:
@@ -291,12 +295,14 @@ class FarRun:
             if size is not None:
                 self._connection.send(packed_json(FrameType.SIZE, {"rows": size[0], "columns": size[1]}))
 
-    def _lost(self) -> str:
-        text = self._connection.lost_text()
+    def _left(self, text: str) -> str:
+        """Why nothing more arrives here, and how to go on."""
         if self._is_greeted:  # before, it is not known here what has been written
             self._remember()
         if not self._is_greeted and self._request["action"] != "resume":
             return text + tr("; to see whether the program was started: {command}", command=self._resuming)
+        if self._end is not None:
+            return text + tr("; the recording waits there: {command}", command=self._resuming)
         if self._request.get("with_me"):
             return text + tr(
                 "; the program was ended, its recording waits: {command}", command=self._resuming

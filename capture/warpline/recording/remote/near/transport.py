@@ -49,9 +49,9 @@ _SILENCE_S = 20.0
 _UNINTERRUPTED = ("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh")
 """Ctrl-C is for the program over there; ssh would end by it."""
 _START = """for p in {pythons}; do
-if command -v "$p" >/dev/null 2>&1 && "$p" -I -c "import sys; sys.exit(sys.version_info < (3, 9))" 2>/dev/null; then
+t=$("$p" -I -c "import base64, sys, zlib; print(sys.version_info >= (3, 9))" 2>/dev/null) && [ "$t" = True ] &&
 exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" {arguments}
-fi; done; echo; echo {marker} none"""
+done; echo; echo {marker} none"""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,17 @@ class FarMachine:
         words = ("--via", shlex.join(self.via)) if self.via else ("--on", self.host)
         return shlex.join((*words, "--python", self.python) if self.python else words)
 
+    @property
+    def is_ssh(self) -> bool:
+        """Whether ssh takes us there."""
+        return not self.via or Path(self.via[0]).name == "ssh"
+
     def command(self, line: str) -> list[str]:
         """The command that runs a shell line there. ssh joins its words for the shell of the other side."""
         joined = f"exec sh -c {shlex.quote(line)}"
         if not self.via:
             return ["ssh", "-T", "-e", "none", self.host, joined]
-        is_ssh = Path(self.via[0]).name == "ssh"
-        return [*self.via, joined] if is_ssh else [*self.via, "sh", "-c", line]
+        return [*self.via, joined] if self.is_ssh else [*self.via, "sh", "-c", line]
 
 
 def machine_of(host: str | None, via: str | None, python: str = "") -> FarMachine:
@@ -324,6 +328,14 @@ class Connection:
             noise += data
 
     def _greeted(self, line: bytes) -> dict[str, Any]:
+        if line.strip() == b"none" and self.place.python:
+            raise RecordingError(
+                tr(
+                    "{host}: {python} is no Python 3.9 or later with its standard library",
+                    host=self.place.title,
+                    python=self.place.python,
+                )
+            )
         if line.strip() == b"none":
             raise RecordingError(
                 tr(
@@ -352,14 +364,18 @@ class Connection:
             self._process.wait(2.0)
         status = self._process.poll()
         text = visible(said[-400:].decode("utf-8", "replace").strip())
-        if status == 255 and not self.place.via:
-            return tr("ssh could not connect to {host}", host=self.place.title)
-        return tr(
-            "{host}: the shell does not answer (status {status}) {said}",
-            host=self.place.title,
+        if status == 255 and self.place.is_ssh:  # it has said why
+            if self.place.host:
+                return tr("ssh could not connect to {host}", host=self.place.host)
+            return tr("{command}: could not connect", command=self.place.title)
+        if status is None:
+            return self.lost_text()
+        why = tr(
+            "{command}: ended with status {status} before the recorder began",
+            command=self.place.title,
             status=status,
-            said=text,
         )
+        return f"{why}: {text}" if text else why
 
 
 def _start_line(place: FarMachine, marker: str, digest: str) -> str:

@@ -198,7 +198,10 @@ def test_the_recording_is_controlled_from_here_and_an_interrupt_is_for_the_progr
     [
         (("--on=-oProxyCommand=touch here",), "not a host"),
         (("--via", "false"), "false: ended with status 1 before the recorder began"),
-        (("--via", "sh -c 'echo no room; exit 3' sh"), "ended with status 3 before the recorder began: no room"),
+        (
+            ("--via", "sh -c 'echo no room; exit 3' sh"),
+            "ended with status 3 before the recorder began: no room",
+        ),
         (("--via", "env", "--python", "true"), "true is no Python 3.9"),
         (("--via", "/no/such/command"), "no such command"),
         (("--via", "sh -c"), "a shell without a program"),

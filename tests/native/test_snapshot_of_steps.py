@@ -19,13 +19,15 @@ from warpline.recording.control import Refused, send_command
 
 STANDIN = Path(__file__).parent / "standin"
 # Trains until there is a file; with `two` and its child each step has two optimisers, and waits for the other process.
+# With `scaled` a scaler calls the optimiser.
 PROGRAM = f"""{UNTIL_HOOKED}
 import os, subprocess, sys, time
-import torch
+import torch, torch.amp.grad_scaler
 class Net(torch.nn.Module):
     def forward(self, x): time.sleep(0.001)
 end, mode = sys.argv[1:]
-model, optimizers = Net(), [torch.optim.SGD() for _ in range(1 if mode == "one" else 2)]
+model, optimizers = Net(), [torch.optim.SGD() for _ in range(2 if mode in ("two", "child") else 1)]
+scaler = torch.amp.grad_scaler.GradScaler() if mode == "scaled" else None
 pipe = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 child = subprocess.Popen([sys.executable, "loop.py", end, "child"], **pipe) if mode == "two" else None
 def all_reduce():
@@ -41,7 +43,7 @@ while True:
     model(0)
     torch.autograd.backward(0.002)
     if not all_reduce(): break
-    for optimizer in optimizers: optimizer.step()
+    for optimizer in optimizers: scaler.step(optimizer) if scaler else optimizer.step()
 child and child.wait()
 """
 
@@ -89,11 +91,11 @@ class Training:
         return errors
 
 
-@pytest.mark.parametrize(("mode", "processes"), [("one", 1), ("two", 2)])
+@pytest.mark.parametrize(("mode", "processes"), [("one", 1), ("two", 2), ("scaled", 1)])
 def test_nothing_is_recorded_before_the_steps_that_were_asked_for(
     tmp_path: Path, mode: str, processes: int
 ) -> None:
-    """One process with one optimiser, and two processes with two."""
+    """One process with one optimiser, two processes with two, and one with a scaler around it."""
     options = ("--ring", "10m", "--wait", "--trace", "cpu,steps")
     with Training(tmp_path, *options, mode=mode) as training:
         status = send_command(training.spool, "status", timeout_s=60)
@@ -114,6 +116,7 @@ def test_nothing_is_recorded_before_the_steps_that_were_asked_for(
         steps = capture.report("steps").to_pandas()
         phases = capture.events("phase").to_pandas()
     assert steps.step.tolist() == [first, first + 1, first + 2] * processes
+    assert mode == "two" or (steps.forward_ns > 0).all()
     assert not list(tmp_path.glob("run.h5.*"))
     assert (phases.start_ns >= 0).all()
     assert (phases.name == "Optimizer.step: SGD").sum() in range(3 * processes**2, 3 * processes**2 + 4)

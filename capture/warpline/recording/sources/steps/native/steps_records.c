@@ -9,6 +9,7 @@ static __thread struct {
     int64_t seen[8], latest, last; /* optimisers: of the current step, the latest, the one that ends a step */
     uint64_t end_ns, count;
     uint32_t seen_count;
+    uint32_t step;   /* that the latest is of, and what is around it */
     bool is_counted; /* the current step has ended */
 } training;
 
@@ -60,6 +61,7 @@ static bool ends_step(uint64_t start_ns, uint64_t end_ns, int64_t optimizer)
     training.seen[training.seen_count++] = training.latest = optimizer;
     bool is_last = optimizer == training.last;
     training.is_counted |= is_last;
+    training.step = (uint32_t)training.count;
     return is_last;
 }
 
@@ -74,7 +76,7 @@ void steps_range(uint64_t start_ns, uint32_t kind, uint32_t name, uint32_t detai
     if (wl_is_recording(SOURCE_STEPS))
         to = WL_RESERVE(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
     if (to != NULL) {
-        *to = (struct record_framework_range){start_ns, end_ns, value, kind, name, detail, (uint32_t)training.count};
+        *to = (struct record_framework_range){start_ns, end_ns, value, kind, name, detail, training.step};
         WL_COMMIT(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
     }
     if (is_end)

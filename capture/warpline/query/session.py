@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from warpline.extras import install_command
 from warpline.i18n import language, tr
 from warpline.model import Cancelled, NotRecordedError, UsageError, WarplineError
@@ -174,6 +176,7 @@ class QuerySession:
             self._is_cancelled = False
             most = self._limits.seconds if seconds is None else seconds
             request = {"sql": sql, "parameters": parameters, "limit": limit, "seconds": most}
+            _check_texts(request)
             was_used = self._is_ready
             self.start()
             self._await_ready()
@@ -276,6 +279,14 @@ class QuerySession:
         if status in _BROKEN:
             return {"failed": tr("the query is too large or nested too deeply"), "kind": "usage"}
         return {"failed": "", "kind": "memory"}
+
+
+def _check_texts(request: dict[str, Any]) -> None:
+    """Raises QueryError for what no message holds, such as half a surrogate pair: bytes that are not UTF-8."""
+    try:
+        msgspec.msgpack.encode(request)
+    except UnicodeEncodeError as error:
+        raise QueryError(tr("the query has characters that are not UTF-8")) from error
 
 
 def _environment() -> dict[str, str]:

@@ -19,6 +19,7 @@ from warpline.model.derived_rows import DerivedRow
 from warpline.model.errors import CaptureFormatError
 from warpline.model.notes import NOTE_COLORS, Note
 from warpline.platform.files import replace
+from warpline.untrusted import one_line
 
 SUFFIX = ".notes.json"
 MAX_BYTES = 16 << 20
@@ -156,9 +157,12 @@ def row_of(entry: object) -> DerivedRow | None:
     """A derived row from its JSON value; None if it does not fit."""
     if not isinstance(entry, Mapping):
         return None
-    texts = {name: str(entry.get(name, "")) for name in ("id", "title", "sql", "color")}
+    texts = {name: entry.get(name, "") for name in ("id", "title", "sql", "color")}
+    if not all(isinstance(text, str) for text in texts.values()):
+        return None
     if not texts["id"] or not texts["sql"].strip() or any(len(text) > MAX_TEXT for text in texts.values()):
         return None
+    texts["title"] = one_line(texts["title"]).strip() or one_line(" ".join(texts["sql"].split()))
     changed = entry.get("changed_ns", 0)
     return DerivedRow(**texts, changed_ns=changed if _is_time(changed) else 0)
 

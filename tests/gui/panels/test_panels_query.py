@@ -146,6 +146,14 @@ def test_a_result_is_drawn_exported_and_asked_again(panel: QueryPanel, qtbot: Qt
     assert (chart.x_choice.currentText(), chart.y_choice.currentText()) == ("ts", "dur")
     color = int(panel.theme.family("kernel")[1:], 16)
     qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=20_000)
+    shown = panel.editor.sql
+    run(
+        qtbot,
+        panel,
+        "SELECT 'a' AS name, 'inf'::DOUBLE AS value UNION ALL SELECT 'b', 1e308 UNION ALL SELECT 'c', -1e308",
+    )
+    assert chart.note.text() == "no rows"
+    run(qtbot, panel, shown)
     path = tmp_path / "rows.csv"
     job = panel.answer.table.export(path)
     with qtbot.waitSignal(job.finished, timeout=20_000):

@@ -115,7 +115,19 @@ def test_rows_are_kept_with_their_sql_and_merged_by_their_last_change(tmp_path: 
         {"id": "a", "sql": " "},
         {"id": "", "sql": "SELECT 1"},
         {"id": "a", "sql": "x" * (MAX_TEXT + 1)},
+        {"id": "a", "sql": {"SELECT": 1}},
+        {"id": "a", "sql": "SELECT 1", "title": None},
     ],
 )
 def test_rows_that_do_not_fit_are_left_out(entry: object) -> None:
     assert row_of(entry) is None
+
+
+def test_titles_are_one_line_and_never_empty() -> None:
+    row = row_of({"id": "a", "sql": "SELECT 1", "title": "one\ntwo\u202e"})
+    assert row is not None
+    assert row.title.splitlines() == [row.title]
+    assert "\u202e" not in row.title
+    row = row_of({"id": "a", "sql": "SELECT\n  1", "title": " "})
+    assert row is not None
+    assert row.title == "SELECT 1"

@@ -92,3 +92,11 @@ def test_a_query_nested_too_deeply_is_refused(sql_path: Path, sql: str) -> None:
 
     with open_capture(sql_path) as capture, pytest.raises((duckdb.Error, UsageError)):
         binder_of(capture).run(sql)
+
+
+def test_bytes_that_are_not_utf_8_are_told_at_once(session: QuerySession) -> None:
+    with pytest.raises(QueryError, match="not UTF-8"):
+        session.run("SELECT '\udcff'")
+    with pytest.raises(QueryError, match="not UTF-8"):
+        session.run("SELECT ?", ["\ud800"])
+    assert len(session.run("SELECT 1")) == 1

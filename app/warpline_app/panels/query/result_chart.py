@@ -25,6 +25,8 @@ _SIDE = 0.02
 """Margin beside the outermost points, as a share of the width."""
 _DOT_PX = 5.0
 _TEXT_CHARACTERS = 14
+_MOST = 1e100
+"""Numbers beyond this are left out: their differences would be no numbers."""
 
 
 class ResultChart(QWidget):
@@ -165,7 +167,8 @@ class ResultChart(QWidget):
 
 def _floats(column: ResultColumn) -> Float64Array:
     values = column.values.astype(np.float64)
-    return values if column.valid is None else np.where(column.valid, values, np.nan)
+    there = np.abs(values) <= _MOST
+    return np.where(there if column.valid is None else there & column.valid, values, np.nan)
 
 
 def _short(value: object) -> str:

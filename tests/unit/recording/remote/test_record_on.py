@@ -96,6 +96,31 @@ def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
 
 
+def test_a_recording_outlives_the_process_that_keeps_it(via_command: Far, tmp_path: Path) -> None:
+    output, gate = tmp_path / "run.h5", tmp_path / "gate"
+    script = 'echo on; while [ ! -e "$1" ]; do sleep 0.05; done; exit 7'
+    command = ("sh", "-c", script, "sh", str(gate))
+    words = warpline("record", *via_command.options, *QUICK, "-o", str(output), "--", *command)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"on\n"
+        ((keeper,),) = map(_children, _children(first.pid))
+        os.kill(keeper, signal.SIGKILL)
+        _rest, errors = first.communicate(timeout=60)
+    assert first.returncode == 125
+    assert b"--resume" in errors
+    gate.touch()
+    runs = via_command.cache / "runs"
+    wait_until(lambda: any(runs.glob("*/result.json")), "the recorder has not ended")
+    words = warpline("record", *via_command.options, "--resume", "--no-check")
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 7, done.stderr
+    states = States(output)
+    assert states.meta["exit_status"] == 7
+    assert b" in 0 ns" not in done.stderr
+    assert not list(runs.iterdir())
+
+
 @pytest.mark.usefixtures("far_cache")
 def test_a_connection_that_is_lost_before_its_greeting_leaves_what_is_known(tmp_path: Path) -> None:
     """Otherwise output that has been written here would be written again."""

@@ -44,6 +44,7 @@ from warpline.recording.remote.frames import (
 _SHORTEST_TICK_S = 0.05
 _SHARE = 50
 """A look at the spool may take this part of the time: 2 % of a core."""
+_NO_RESULT = {"failed": "the recorder was killed, or the disk there is full"}
 _MOST_ROUNDS = 5
 """A program that outlives its recording may change a record at any time: the last comparison counts."""
 _PATIENCE_S = 3600.0
@@ -241,7 +242,8 @@ class Keeper:
             os.waitpid(self._recorder, 0)
         self._recorder = 0
         if not (self._run / RESULT_FILE).exists():
-            write_json(self._run / RESULT_FILE, {"failed": "the recorder was killed"})
+            with contextlib.suppress(OSError):
+                write_json(self._run / RESULT_FILE, _NO_RESULT)
         if self._streams is not None:
             for output in self._streams.outputs.values():
                 output.read_rest()
@@ -337,7 +339,8 @@ class Keeper:
             return
         if not (self._is_exit_sent or self._unsent_output or self._is_recording):
             self._is_exit_sent = True
-            channel.send(packed_json(FrameType.EXIT, read_json(self._run / RESULT_FILE)))
+            result = read_json(self._run / RESULT_FILE) or _NO_RESULT
+            channel.send(packed_json(FrameType.EXIT, result))
         try:
             channel.flush()
         except OSError:

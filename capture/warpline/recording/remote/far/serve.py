@@ -226,15 +226,16 @@ def _start_recorder(
         os.close(ready)
         os.close(status_read)
         os.setsid()
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         if streams is not None:
             streams.become_standard()
         for name, value in (request.get("environment") or {}).items():
             os.environ[name] = value
         from warpline.recording.remote.far.recording_process import record_here
 
-        record_here(run, request, status_write)
-        os._exit(0)
+        try:
+            record_here(run, request, status_write)
+        finally:  # what is raised here (the disk is full) must not run on: standard output is the program's
+            os._exit(0)
     os.close(status_write)
     os.set_blocking(status_read, False)
     return pid, status_read

@@ -15,14 +15,14 @@ Value = TypeVar("Value", int, str)
 
 
 def outcome_of(values: Any, stop_ns: int) -> RecorderOutcome:
-    """How the recording ended, as the other end says."""
+    """How the recording ended, as the other end says. ``stop_ns`` is 0 when no status has told it."""
     from warpline.recording.recorder import RecorderOutcome
 
     values = values if isinstance(values, dict) else {}
     number = _of_type(values, int, 0)
     sources = values.get("sources")
     return RecorderOutcome(
-        stop_monotonic_ns=stop_ns,
+        stop_monotonic_ns=stop_ns or number("stop_monotonic_ns"),
         events=number("events"),
         lost=number("lost"),
         sources=tuple(map(_source, sources if isinstance(sources, list) else ())),

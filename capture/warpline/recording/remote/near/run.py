@@ -328,6 +328,8 @@ class FarRun:
             remove_spool(self._directory)
             self._forget()
             return Result(exit_status=status, error=visible(str(end.get("error") or "")))
+        outcome = outcome_of(end.get("outcome"), self._stop_ns)
+        self._stop_ns = outcome.stop_monotonic_ns
         if self._writing is not None:
             self._writing.join()
         else:
@@ -336,9 +338,7 @@ class FarRun:
             raise self._written
         assert self._written is not None
         self._forget()
-        return replace(
-            self._written, exit_status=status, outcome=outcome_of(end.get("outcome"), self._stop_ns)
-        )
+        return replace(self._written, exit_status=status, outcome=outcome)
 
     def _failed(self, why: str) -> str:
         text = tr("{host}: {why}", host=self._place.title, why=why)

@@ -14,6 +14,7 @@ from tests.gui.panels.panel_tools import CONTROL, OpenPage, panel_of, pixels, se
 from tests.gui.sample import KERNELS, MS
 
 from warpline.extras import install_command
+from warpline_app.look.appearance import appearance
 from warpline_app.panels.query.panel import QueryPanel
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
@@ -144,6 +145,10 @@ def test_a_result_is_drawn_exported_and_asked_again(panel: QueryPanel, qtbot: Qt
     chart = panel.answer.chart
     assert chart is not None
     assert (chart.x_choice.currentText(), chart.y_choice.currentText()) == ("ts", "dur")
+    color = int(panel.theme.family("kernel")[1:], 16)
+    qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=20_000)
+    # Another theme of the same colours draws it again.
+    appearance().choose("light")
     color = int(panel.theme.family("kernel")[1:], 16)
     qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=20_000)
     shown = panel.editor.sql

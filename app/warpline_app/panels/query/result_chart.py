@@ -63,7 +63,6 @@ class ResultChart(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
-        self.chart.clear()
         self.chart.set_theme(theme)
         self._draw()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,6 +120,8 @@ class DerivedRows(QObject):
 
     @staticmethod
     def _mark(sql: str) -> str:
+        import hashlib  # loads OpenSSL, which the first frame does not need
+
         return hashlib.sha256(sql.encode("utf-8", "replace")).hexdigest()[:32]
 
     def _rows_changed(self, _rows: object) -> None:

@@ -165,7 +165,7 @@ def _help(arguments: list[str]) -> int:
 def _one_line(error: Exception) -> str:
     if isinstance(error, WarplineError):
         text = str(error)
-    elif isinstance(error, MemoryError) or (isinstance(error, ImportError) and _UNMAPPED in str(error)):
+    elif isinstance(error, MemoryError) or _hides_lack_of_memory(error):
         text = tr("not enough memory; try a smaller --range")
     elif isinstance(error, ImportError):
         text = _missing(error)
@@ -180,6 +180,13 @@ def _one_line(error: Exception) -> str:
             error=error,
         )
     return " ".join(text.split())
+
+
+def _hides_lack_of_memory(error: Exception) -> bool:
+    """Whether a module could not be loaded for lack of memory: Python's parser can call that a syntax error."""
+    if isinstance(error, SyntaxError):
+        return Path(error.filename or "").is_relative_to(Path(__file__).parents[1])
+    return isinstance(error, ImportError) and _UNMAPPED in str(error)
 
 
 def _missing(error: ImportError) -> str:

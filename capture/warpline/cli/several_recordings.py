@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warpline.memory_room import require_memory
 from warpline.model.errors import WarplineError
 from warpline.recording.control import send_to_all
 
@@ -39,7 +40,9 @@ class SeveralRecordings:
 
     def ask(self, command: str, **fields: Any) -> list[RecorderReply]:
         """Send a command to all of them at once."""
-        with ThreadPoolExecutor(min(len(self.places), _MOST_AT_ONCE)) as pool:
+        count = min(len(self.places), _MOST_AT_ONCE)
+        require_memory(count)
+        with ThreadPoolExecutor(count) as pool:
             parts = pool.map(lambda place: self._ask_one(place, command, fields), self.places)
             return [answer for part in parts for answer in part]
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.fuzz.campaign import small_seeds
 
+from warpline.cli import dispatch
 from warpline.storage import open_capture, verify
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
@@ -138,3 +139,10 @@ def test_with_enough_of_all_a_capture_is_whole(limited: Limited) -> None:
     with open_capture(limited.folder / "made.h5") as capture:
         assert not list(verify(capture))
     (limited.folder / "made.h5").unlink()
+
+
+def test_a_parser_that_runs_out_of_memory_is_told_as_that(tmp_path: Path) -> None:
+    own = dispatch.__file__
+    assert dispatch._one_line(SyntaxError("expected ':'", (own, 1, 1, ""))).startswith("not enough memory")
+    theirs = str(tmp_path / "rules.py")
+    assert "internal error" in dispatch._one_line(SyntaxError("expected ':'", (theirs, 1, 1, "")))

@@ -52,6 +52,13 @@ def test_a_program_over_ssh_has_its_streams_arguments_and_status(over_ssh: Far, 
     assert not list((over_ssh.cache / "runs").iterdir())
 
 
+def test_much_input_reaches_a_program_that_reads_it_at_once(far_cache: Path, tmp_path: Path) -> None:
+    data = os.urandom(1 << 20) * 8
+    done = run(Far(("--via", "env"), far_cache), tmp_path / "run.h5", "cat", stdin=data)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == data
+
+
 def test_the_status_of_a_program_is_ours_and_what_its_shell_prints_first_is_skipped(
     far_cache: Path, tmp_path: Path
 ) -> None:

@@ -252,7 +252,6 @@ class Keeper:
         streams, channel = self._streams, self._channel
         if streams is None:
             return
-        before = streams.input.consumed
         streams.input.write()
         for number, output in streams.outputs.items():
             if channel is None or output.unsent < WINDOW_BYTES:
@@ -260,8 +259,9 @@ class Keeper:
             while channel is not None and output.unsent and output.unacknowledged < WINDOW_BYTES:
                 offset, data = output.take(MAX_DATA_BYTES)
                 channel.send(packed_stream(FrameType.OUTPUT, number, offset, data))
-        if channel is not None and streams.input.consumed != before:
-            values = {"stream": 0, "count": streams.input.consumed}
+        if channel is not None and streams.input.consumed != streams.input.acknowledged:
+            streams.input.acknowledged = streams.input.consumed
+            values = {"stream": 0, "count": streams.input.acknowledged}
             channel.send(packed_json(FrameType.RECEIVED, values))
 
     @property

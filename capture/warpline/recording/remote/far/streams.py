@@ -106,8 +106,8 @@ class ProgramInput:
         self._waiting = b""
         self._is_ending = False
         self.is_closed = False
-        self.received = 0
-        """Bytes that have arrived."""
+        self.received = self.acknowledged = 0
+        """Bytes that have arrived; of those that the program's pipe has taken, what the other end was told."""
 
     @property
     def has_work(self) -> bool:

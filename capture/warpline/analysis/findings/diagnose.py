@@ -8,10 +8,11 @@ import numpy as np
 
 from warpline.analysis.findings.asynchronous import diagnose_requests
 from warpline.analysis.findings.budget import budget_of
-from warpline.analysis.findings.case import Case, make_case
+from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import where_of
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding, Where, is_visible
+from warpline.analysis.findings.make_case import make_case
 from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
 from warpline.analysis.findings.work.running_work import running_work

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.findings.case import Case, make_case
+from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.catalogue.launching import host_place
 from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import NOTE, chain_of, place_known, usual_path, where_of
 from warpline.analysis.findings.finding import Evidence, Finding, Severity
+from warpline.analysis.findings.make_case import make_case
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.scope import Scope
 from warpline.i18n import english, english_n

@@ -148,14 +148,14 @@ class DerivedRows(QObject):
 
         job = Job(work, self)
         self._job = job
-        job.succeeded.connect(self._found)
-        job.failed.connect(lambda error: self._found(dict.fromkeys(due, str(error))))
-        job.cancelled.connect(lambda: self._found(dict.fromkeys(due, tr("Stopped"))))
+        job.succeeded.connect(self._add)
+        job.failed.connect(lambda error: self._add(dict.fromkeys(due, str(error))))
+        job.cancelled.connect(lambda: self._add(dict.fromkeys(due, tr("Stopped"))))
         job.launch()
 
-    def _found(self, found: dict[str, DerivedContent | str]) -> None:
+    def _add(self, contents: dict[str, DerivedContent | str]) -> None:
         self._job = None
-        for sql, content in found.items():
+        for sql, content in contents.items():
             if isinstance(content, str):
                 self._problems[sql] = content
             else:

@@ -76,7 +76,7 @@ def record_cell(shell: Any, line: str, cell: str) -> None:
     reader = open_capture(path)
     cell_shown = RecordedCell(_summary(reader, given.output), _findings(reader, name))
     for part in (cell_shown, reader.show(height=given.height)):
-        shown.display(part)  # type: ignore[no-untyped-call]
+        shown.display(part)  # type: ignore[no-untyped-call]  # IPython has no types
     if given.variable:
         shell.user_ns[given.variable] = reader
     else:

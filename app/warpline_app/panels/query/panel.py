@@ -356,5 +356,5 @@ def _one_line(text: str, most: int) -> str:
 
 
 def _menu_text(text: str) -> str:
-    """A menu's text; an ampersand is none of a mnemonic."""
+    """The text of a menu entry, in which ampersands stand for themselves."""
     return _one_line(text, _MENU_CHARACTERS).replace("&", "&&")

@@ -52,7 +52,7 @@ class RowTree:
         open_by_default(self.root, capture)
 
     def set_heading(self, key: str, heading: TimelineRow | None) -> None:
-        """Replace a top-level row that is none of a track, with the rows below it; None removes it."""
+        """Replace a top-level row that belongs to no track, and the rows below it; None removes them."""
         for row in [row for row in self.root.children if row.key == key]:
             for gone in row.walk():
                 self._by_key.pop(gone.key, None)

@@ -115,7 +115,7 @@ class RecordingSource(ABC):
             raise Unavailable(self.needs_start, START_REMEDY)
         return ""
 
-    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str] | None:  # noqa: ARG002
+    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str] | None:  # noqa: ARG002  # for sources that override it
         """Environment variables for a running program that loads the agent itself (`warpline.Profiler`); None if the
         source does not record inside the program. ``inherited`` are those of the sources before it.
         """

@@ -144,11 +144,14 @@ class _ThreadTree:
         rows = np.array([row], np.int64)
         start, stop = (int(time[0]) + self._base for time in capture.event_times(rows))
         track = capture.tracks[int(view.track_of(rows)[0])]
-        place = tuple(max(number or 0, 0) for number in (track.device, track.context, track.stream))
+        device, context, stream = (
+            max(number or 0, 0) for number in (track.device, track.context, track.stream)
+        )
+        place = device, context, stream
         kind = next(name for name, table in capture.kinds.items() if table.code == capture.events.kind[row])
         name = capture.strings[int(view.names(rows)[0])]
         kind = kind if kind in messages.DEVICE_TYPES else "kernel"
-        return messages.device_event(kind, name, start, stop, place, correlation, attributes.of(rows)[0])  # type: ignore[arg-type]
+        return messages.device_event(kind, name, start, stop, place, correlation, attributes.of(rows)[0])
 
     def _memory(self) -> list[tuple[int, bytes]]:
         view = self._view

@@ -93,7 +93,7 @@ class CudaSource(RecordingSource):
                 variables |= preload_agent(session, inherited, self.name).variables
         return replace(loaded, variables=variables, source=source)
 
-    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002  # as every source's
         from warpline.recording.session import RecordingOptions
         from warpline.recording.sources.cuda.libraries import find_libcupti
 

@@ -63,7 +63,7 @@ class NvtxSource(RecordingSource):
 
         return load_agent(session, inherited, self.name, VARIABLE)
 
-    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+    def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002  # as every source's
         return {}
 
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:

@@ -192,6 +192,8 @@ def test_a_full_disk_here_leaves_a_recording_that_can_be_resumed(
     via_command: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output, place = tmp_path / "run.h5", machine_of(None, "env")
+    go_on = tmp_path / "go-on"
+    until_there = ["sh", "-c", f"until [ -e {shlex.quote(str(go_on))} ]; do sleep 0.02; done"]
 
     def fill(_mirror: Mirror, _kind: FrameType, _body: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -199,11 +201,12 @@ def test_a_full_disk_here_leaves_a_recording_that_can_be_resumed(
     with monkeypatch.context() as full:
         full.setattr(Mirror, "apply", fill)
         with pytest.raises(RecordingError) as caught:
-            record_on(place, ["true"], output, RecordingOptions(trace=("cpu",)), FarSettings())
+            record_on(place, until_there, output, RecordingOptions(trace=("cpu",)), FarSettings())
     assert str(caught.value).startswith(f"{output}.spool: No space left on device; the program runs on")
     assert str(caught.value).endswith(": warpline record --via env --resume")
+    go_on.touch()
     assert resume_on(place, output).exit_status == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["go-on", "run.h5"]
     assert not list((via_command.cache / "runs").iterdir())
 
 

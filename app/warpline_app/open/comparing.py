@@ -17,8 +17,6 @@ from warpline_app.open.opening import Opening
 from warpline_app.state.view_lock import ViewLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from warpline.analysis.compare.comparison import Comparison
 
 
@@ -113,9 +111,7 @@ def paired_starts(comparison: Comparison) -> tuple[list[int], list[int]]:
     return a.start.tolist(), b.start.tolist()
 
 
-def compare_job(
-    a: Path, b: Path, parent: QObject | None = None, *, prepare: Callable[[], None] | None = None
-) -> Job:
+def compare_job(a: Path, b: Path, parent: QObject | None = None) -> Job:
     """A job that opens two files and compares them; it succeeds with `ComparedFiles`."""
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> ComparedFiles:
@@ -134,8 +130,6 @@ def compare_job(
                 [CaptureRun(second.capture, str(b))],
                 cancelled=is_cancelled,
             )
-            if prepare is not None:
-                prepare()
         except BaseException:
             first.capture.close()
             second.capture.close()

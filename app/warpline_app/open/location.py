@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -17,7 +16,7 @@ from warpline_app.open.background import Job
 from warpline_app.open.opening import Opening, close_opened
 
 
-def location_opening(location: str, parent: QObject | None, *, prepare: Callable[[], None]) -> Opening:
+def location_opening(location: str, parent: QObject | None) -> Opening:
     """The opening of ``ssh://HOST/PATH``; its tab shows how much has arrived."""
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
@@ -36,7 +35,6 @@ def location_opening(location: str, parent: QObject | None, *, prepare: Callable
         copy = fetch_location(location, arrived, check=check, environment=asking_environment())
         opened = open_path(copy, lambda fraction, text: progress(0.9 + 0.1 * fraction, text), is_cancelled)
         opened.capture.activity  # noqa: B018  # found here, not in the window's thread
-        prepare()
         return opened
 
     path = Path(location.rstrip("/").rpartition("/")[2] or location)

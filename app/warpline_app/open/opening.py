@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,17 +44,12 @@ class Opening(Activity):
         """The title of the capture's tab, if it is not the name of a file the user chose."""
 
 
-def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[], None] | None = None) -> Job:
-    """A job that opens ``path`` and succeeds with `Opened`; an unwanted result is closed.
-
-    ``prepare`` is called in the job's thread: it imports what shows a capture without blocking the window.
-    """
+def open_job(path: Path, parent: QObject | None = None) -> Job:
+    """A job that opens ``path`` and succeeds with `Opened`; an unwanted result is closed."""
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
         opened = open_path(path, progress, is_cancelled)
         opened.capture.activity  # noqa: B018  # found here, not in the window's thread
-        if prepare is not None:
-            prepare()
         return opened
 
     return Job(work, parent, discard=close_opened)

@@ -5,7 +5,7 @@ Commands and dialogs act on it; the window shows it and reports what the user do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +38,7 @@ these.
 
 
 class Workspace(QObject):
-    """Owns the documents and activities of one window, with one signal per field.
-
-    ``prepare`` is called in the thread of every file being opened (see `open_job`).
-    """
+    """Owns the documents and activities of one window, with one signal per field."""
 
     item_added = Signal(object)
     """an Item, now the last"""
@@ -68,14 +65,11 @@ class Workspace(QObject):
         self,
         settings: Settings | None = None,
         parent: QObject | None = None,
-        *,
-        prepare: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(parent)
         self.settings: Settings = settings or Settings()
         self.layouts = LayoutStore(self.settings)
         self.messages = MessageList(self)
-        self.prepare: Callable[[], None] = prepare or (lambda: None)
         self._items: list[Item] = []
         self._front: Item | None = None
         self._current: Document | None = None
@@ -158,7 +152,7 @@ class Workspace(QObject):
             return None
         if path.is_dir() and path.suffix != SPOOL_SUFFIX:
             return self.open_ranks([path], is_surely_job=False)
-        opening = Opening(path, open_job(path, self, prepare=self.prepare), console_text, self)
+        opening = Opening(path, open_job(path, self), console_text, self)
         opening.was_stopped = was_stopped
         self.watch_opening(opening)
         return opening
@@ -167,7 +161,7 @@ class Workspace(QObject):
         """Fetch a file from another machine (``ssh://HOST/PATH``) in the background, and open it."""
         from warpline_app.open.location import location_opening
 
-        opening = location_opening(location, self, prepare=self.prepare)
+        opening = location_opening(location, self)
         self.watch_opening(opening)
         return opening
 
@@ -190,7 +184,6 @@ class Workspace(QObject):
             wanted,
             is_surely_job=is_surely_job,
             scheduler=scheduler,
-            prepare=self.prepare,
             parent=self,
         )
         job = opening.opening_job
@@ -217,7 +210,7 @@ class Workspace(QObject):
     def compare(self, a: Path, b: Path) -> Comparing:
         """Compare two files in a tab; ``a`` is the earlier one."""
         a, b = a.absolute(), b.absolute()
-        comparing = Comparing(a, b, compare_job(a, b, self, prepare=self.prepare), self)
+        comparing = Comparing(a, b, compare_job(a, b, self), self)
         job = comparing.opening_job
         job.succeeded.connect(lambda files: self._compared(comparing, files))
         job.failed.connect(lambda error: self._failed(comparing, error))
@@ -296,7 +289,7 @@ class Workspace(QObject):
 
     def settle(self, activity: Activity, path: Path) -> None:
         """Show the finished capture of a recording under the view of its live document, in place of its tab."""
-        job = open_job(path, self, prepare=self.prepare)
+        job = open_job(path, self)
         job.succeeded.connect(lambda opened: self._settled(activity, opened))
         job.failed.connect(lambda error: self._not_settled(activity, path, error))
         job.launch()

@@ -135,7 +135,6 @@ class Following(QObject):
                 self._captures = LiveCaptures(self._process)
             capture, snapshot = self._captures.next(head, start, follows=follows)
             _warm(capture)
-            self._workspace.prepare()
             return _Arrival(capture, snapshot, time.monotonic() - begun)
 
         self._job = Job(work, self, discard=lambda arrival: arrival.capture.close())

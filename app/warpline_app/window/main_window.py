@@ -53,7 +53,11 @@ def open_windows() -> tuple[MainWindow, ...]:
 
 
 def import_timeline() -> None:
-    """Import what shows a capture; runs in the thread that opens one, so that nothing waits for it."""
+    """Import what shows a capture, while another thread opens it.
+
+    Classes of Qt are made in the window's thread alone: made in another while this one handles events, they end the
+    process now and then (PySide 6.11).
+    """
     import warpline_app.verbs.timeline_input  # noqa: F401  # imported for its side effect
 
 
@@ -65,7 +69,8 @@ class MainWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
         self.setWindowTitle("Warpline")
-        self.workspace = Workspace(settings, self, prepare=import_timeline)
+        self.workspace = Workspace(settings, self)
+        self.workspace.item_added.connect(lambda: QTimer.singleShot(0, import_timeline))
         self.context = CommandContext(self.workspace, self)
         self.commands = CommandRunner(self, self.context, all_commands())
         self.tabs = CaptureTabs(self.workspace, self.commands)

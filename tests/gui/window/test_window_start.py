@@ -146,7 +146,17 @@ LATER = {
 }
 """Modules of Python and numpy that are large, and that others have dragged in before."""
 FIRST_FRAME = """
-import json, os, sys
+import json, os, sys, threading
+
+class Elsewhere:
+    names = []
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if threading.current_thread() is not threading.main_thread():
+            cls.names.append(name)
+
+sys.meta_path.insert(0, Elsewhere)
 import warpline_app.window.run_window as start
 
 def watch():
@@ -162,11 +172,16 @@ def watch():
 
 def tell():
     import gc, linecache
-    from PySide6.QtCore import QCoreApplication
+    from PySide6.QtCore import QCoreApplication, QObject
     from warpline_app.look.collecting import CycleCollector
     files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
     collects = bool(QCoreApplication.instance().findChildren(CycleCollector)) and not gc.isenabled()
-    print(json.dumps({"files": files, "read": list(linecache.cache), "collects": collects}))
+    elsewhere = [
+        name for name in Elsewhere.names for kind in list(vars(sys.modules.get(name, os)).values())
+        if isinstance(kind, type) and issubclass(kind, QObject) and kind.__module__ == name
+    ]
+    told = {"files": files, "read": list(linecache.cache), "collects": collects, "elsewhere": elsewhere}
+    print(json.dumps(told))
     sys.stdout.flush()
     os._exit(0)
 
@@ -208,6 +223,13 @@ def test_the_first_frame_imports_nothing_but_what_it_shows(
     assert [
         name for name in files if name.startswith("warpline_app.panels.") and name.endswith(".panel")
     ] == []
+
+
+def test_classes_of_qt_are_made_in_the_thread_of_the_window(
+    first_frame: dict[str, dict[str, str | None]],
+) -> None:
+    """Made in another thread while this one handles events, they end the process now and then."""
+    assert first_frame["elsewhere"] == []
 
 
 def test_sources_are_not_read_for_the_word_pyside(first_frame: dict[str, dict[str, str | None]]) -> None:

@@ -40,18 +40,17 @@ class JobOpening(Opening):
         *,
         is_surely_job: bool,
         scheduler: str | None = None,
-        prepare: Callable[[], None] | None = None,
         parent: QObject | None = None,
     ) -> None:
         self.paths = tuple(paths)
         self.scheduler = scheduler
-        work = job_of_ranks(self, is_surely_job=is_surely_job, prepare=prepare)
+        work = job_of_ranks(self, is_surely_job=is_surely_job)
         super().__init__(self.paths[0], Job(work, parent, discard=_discard), parent=parent)
         self.heading = tr("Opening the ranks of {name}", name=self.paths[0].name)
 
 
 def job_of_ranks(
-    opening: JobOpening, *, is_surely_job: bool, prepare: Callable[[], None] | None = None
+    opening: JobOpening, *, is_surely_job: bool
 ) -> Callable[[Progress, IsCancelled], TrainingJob | Opened]:
     """The work of a `JobOpening`.
 
@@ -75,10 +74,7 @@ def job_of_ranks(
                 files = None
             numbered = [rank for rank in files.ranks if rank.told_by != BY_ORDER] if files is not None else []
             if len(numbered) < _LEAST_RANKS:
-                opened = open_path(opening.paths[0], progress, is_cancelled)
-                if prepare is not None:
-                    prepare()
-                return opened
+                return open_path(opening.paths[0], progress, is_cancelled)
 
         class Watch(JobWatch):
             def found(self, files: JobFiles) -> None:

@@ -85,7 +85,7 @@ def natural_key(text: str) -> tuple[str | int, ...]:
 
 
 def spreadsheet_text(text: str) -> str:
-    """The text for a spreadsheet: an apostrophe precedes what would be taken for a formula."""
+    """The text with an apostrophe before anything that a spreadsheet would take for a formula."""
     guarded = _LATER_FORMULA.sub(r"\1'", text)
     return "'" + guarded if _FORMULA.match(text) else guarded
 

@@ -64,7 +64,7 @@ def ends_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
 
 def _ambiguous(texts: Sequence[str], shown: Sequence[str]) -> list[list[int]]:
     """Groups of indices whose different texts are shown identically."""
-    places: dict[str, list[int]] = {}
-    for place, text in enumerate(shown):
-        places.setdefault(text, []).append(place)
-    return [group for group in places.values() if len({texts[place] for place in group}) > 1]
+    groups: dict[str, list[int]] = {}
+    for index, text in enumerate(shown):
+        groups.setdefault(text, []).append(index)
+    return [group for group in groups.values() if len({texts[index] for index in group}) > 1]

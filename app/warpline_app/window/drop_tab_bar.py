@@ -90,9 +90,9 @@ class DropTabBar(QTabBar):
 
     # -- drops
 
-    def _tab_for(self, data: QMimeData, at: QPoint) -> int:
+    def _tab_for(self, data: QMimeData, position: QPoint) -> int:
         """The tab at a point if it accepts the dragged data, else −1."""
-        paths, index = local_files(data), self.tabAt(at)
+        paths, index = local_files(data), self.tabAt(position)
         source = self._source_of(index) if index >= 0 else None
         return index if len(paths) == 1 and source is not None and paths[0] != source else -1
 

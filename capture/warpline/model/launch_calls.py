@@ -14,7 +14,7 @@ LAUNCH_CALL = re.compile(
 """Names of launching calls in CUDA, HIP and Ascend's runtime (`launch` of CANN)."""
 WORK_KINDS = frozenset(("kernel", "memcpy", "memset", "graph", "gpu_event"))
 """Kinds of events that occupy a GPU."""
-_HOW = {
+_HOW_TO_RECORD = {
     "torch": english("Profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."),
     "nsys": english("Record with nsys profile --trace=cuda, without --cuda-event-trace=false."),
     "nsys-hdf5": english("Record with nsys profile --trace=cuda, without --cuda-event-trace=false."),
@@ -42,7 +42,7 @@ def missing_work(kinds: Collection[str], names: Iterable[str], formats: Iterable
     launches = {match[0] for name in names if (match := LAUNCH_CALL.match(name))}
     if not launches:
         return ""
-    known = [_HOW[name] for name in formats if name in _HOW]
+    known = [_HOW_TO_RECORD[name] for name in formats if name in _HOW_TO_RECORD]
     is_hip = any(name.startswith("hip") for name in launches)
     how = (
         known[0]

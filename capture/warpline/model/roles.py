@@ -33,8 +33,8 @@ class TrackRole:
     """Whether a busy share of its events means anything: that of samples and allocations does not."""
 
 
-_IDLE = 0.002
-_IDLE_PROCESS = 0.05  # a shell that starts the program runs dozens of helpers, each for milliseconds
+_IDLE_SHARE = 0.002
+_IDLE_PROCESS_SHARE = 0.05  # a shell that starts the program runs dozens of helpers, each for milliseconds
 
 ROLES: Mapping[str, TrackRole] = MappingProxyType(
     {
@@ -43,9 +43,11 @@ ROLES: Mapping[str, TrackRole] = MappingProxyType(
             TrackRole(name="rank", top_place=0, is_group=True),
             TrackRole(name="group", is_group=True),
             TrackRole(name="cores", family="core", top_place=2, is_group=True),
-            TrackRole(name="core", family="core", idle_share=_IDLE),
-            TrackRole(name="process", family="running", top_place=3, idle_share=_IDLE_PROCESS, is_group=True),
-            TrackRole(name="thread", family="running", idle_share=_IDLE),
+            TrackRole(name="core", family="core", idle_share=_IDLE_SHARE),
+            TrackRole(
+                name="process", family="running", top_place=3, idle_share=_IDLE_PROCESS_SHARE, is_group=True
+            ),
+            TrackRole(name="thread", family="running", idle_share=_IDLE_SHARE),
             TrackRole(name="state", family="running", work_place=0, shows_work=False),
             TrackRole(name="thread_cpu", family="core", shows_work=False),
             TrackRole(name="operators", family="operator", work_place=1, is_nested=True),
@@ -61,7 +63,7 @@ ROLES: Mapping[str, TrackRole] = MappingProxyType(
             TrackRole(name="overhead", family="overhead"),
             TrackRole(name="gpu", family="kernel", top_place=1, is_group=True),
             TrackRole(name="streams", family="kernel", gpu_place=1),
-            TrackRole(name="stream", family="kernel", gpu_place=1, idle_share=_IDLE),
+            TrackRole(name="stream", family="kernel", gpu_place=1, idle_share=_IDLE_SHARE),
             TrackRole(name="projection", gpu_place=2),
             TrackRole(name="context", family="kernel", gpu_place=3),
             TrackRole(name="sync", family="sync", gpu_place=4),

@@ -251,7 +251,7 @@ class PanelTable(QTableView):
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy and activate; letters are commands, not a search."""
+        """Ctrl+C copies, Return activates; letters are commands, not a search."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
             return

@@ -19,7 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rectangles:
-    """Rectangles of one colour each that together cover a picture; columns of equal length, ordered by colour.
+    """Single-coloured rectangles that together cover a picture, as columns of equal length, ordered by colour.
 
     ``x``, ``y``, ``width``, ``height`` in pixels, ``rgb`` as 0xrrggbb.
     """

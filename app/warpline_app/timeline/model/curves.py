@@ -74,7 +74,7 @@ def coverage(strip: Strip) -> Float64Array:
 
 
 class CurveTask:
-    """Computes a curve, some lanes per step. ``step`` returns True when done."""
+    """Computes a curve, a few lanes per step. ``step`` returns True when done."""
 
     def __init__(
         self, capture: Capture, lanes: tuple[int, ...], start_ns: int, stop_ns: int, bins: int
@@ -87,7 +87,7 @@ class CurveTask:
         self._values = np.zeros(bins)
 
     def step(self) -> bool:
-        """Add some more lanes."""
+        """Add the next few lanes; returns whether all are done."""
         part = np.array(self._lanes[self._done : self._done + LANES_AT_ONCE], np.int64)
         if len(part):
             self._values += coverage(self._capture.query(part, *self._range, self._bins))

@@ -33,17 +33,17 @@ class Navigator:
 
     @property
     def state(self) -> TimelineState:
-        """Its view, selection, pins and filter."""
+        """The timeline's view, selection, pins and filter."""
         return self._view.state
 
     @property
     def search(self) -> Search:
-        """Its search and the results."""
+        """The timeline's search and its results."""
         return self._view.search
 
     @property
     def tree(self) -> RowTree:
-        """Its rows."""
+        """The timeline's tree of rows."""
         return self._view.scene.tree
 
     @property

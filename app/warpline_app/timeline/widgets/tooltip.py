@@ -52,7 +52,7 @@ class Tooltip(QLabel):
         self._show(row, None, at)
 
     def show_text(self, text: EventText, at: QPoint) -> None:
-        """Show a text after a moment, for what is no event of the capture."""
+        """Show a text after a moment, such as that of an event that a query made."""
         self._show(None, text, at)
 
     def _show(self, row: int | None, text: EventText | None, at: QPoint) -> None:

@@ -53,7 +53,7 @@ class Windows:
 
     @property
     def length(self) -> Int64Array:
-        """The length of each, ns."""
+        """The length of each window, ns."""
         return self.stop - self.start
 
     def take(self, index: Sequence[int] | Int64Array) -> Windows:

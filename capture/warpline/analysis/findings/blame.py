@@ -38,7 +38,7 @@ class Pieces:
 
     @cached_property
     def length(self) -> Int64Array:
-        """Length of each, ns."""
+        """Length of each piece, ns."""
         return self.stop - self.start
 
     @cached_property

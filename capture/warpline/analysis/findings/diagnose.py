@@ -202,7 +202,7 @@ def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
         )
         weight = finding.time_ns if is_usual else finding.gain_ns
         if finding.id == "serial_requests":
-            # The requests may need each other's replies, so a certain shape of about the same gain comes first.
+            # Whether the requests depend on each other is unknown, so a certain finding of similar gain comes first.
             weight = int(weight * _DOUBTFUL)
         return order[finding.severity], is_last, -weight, not is_warm_up, -finding.time_ns
 

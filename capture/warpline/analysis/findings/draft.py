@@ -180,7 +180,7 @@ def at_most(case: Case, gain_ns: int) -> str:
 def usual_path(case: Case, pieces: Int64Array) -> list[int]:
     """The segments of the chain that explains the most time of some pieces."""
     path, segments = case.pieces.path, case.segments
-    # Columns are folded one by one: few chains differ, and sorting whole rows is slow.
+    # Merge the columns one by one: few chains differ, and sorting whole rows is slow.
     inverse = np.zeros(len(pieces), np.int64)
     for column in range(path.shape[1]):
         at = path[:, column][pieces]
@@ -346,7 +346,7 @@ def make_finding(
     share = time_ns / case.whole_ns
     if max(time_ns, gain_ns) < NOTE * case.fair_ns:
         return
-    # Waits for a core make no problem look larger.
+    # Waits for a core must not raise a finding's severity.
     level = severity(max(min(gain_ns, time_ns or gain_ns), rated_ns) / case.fair_ns, worst)
     if gain_ns and not case.is_reproduced:
         gain_ns = 0

@@ -121,7 +121,7 @@ class Segments:
 
     @property
     def length(self) -> Int64Array:
-        """Length of each, ns."""
+        """Length of each segment, ns."""
         return self.stop - self.start
 
 

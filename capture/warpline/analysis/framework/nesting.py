@@ -240,7 +240,10 @@ def places_by_level(level: Int64Array) -> list[Int64Array]:
 
 
 def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which events no other event of their group (such as a thread) contains; of equal events, the first."""
+    """Which events are outermost: no other event of their group (such as a thread) contains them.
+
+    Of events with equal times, the first is outermost.
+    """
     order = np.lexsort((-stop, start, group))
     of_group, ends = group[order], stop[order]
     result = np.ones(len(order), bool)

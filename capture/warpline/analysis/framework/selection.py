@@ -248,9 +248,9 @@ class View:
 
     def selected_names(self, size: int) -> BoolArray:
         """For each of ``size`` string ids, whether the name filter selects it; all without a filter."""
-        wanted = self.selection.names
-        is_selected = np.full(size, wanted is None)
-        is_selected[[name for name in wanted or () if name < size]] = True
+        names = self.selection.names
+        is_selected = np.full(size, names is None)
+        is_selected[[name for name in names or () if name < size]] = True
         return is_selected
 
     def batches(

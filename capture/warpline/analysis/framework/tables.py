@@ -148,7 +148,7 @@ def statistics_by_name(view: View, kind: str, options: Options, keys: Keys | Non
 
 
 def computed_by_name(view: View, batches: Batches, options: Options) -> GroupStatistics:
-    """Statistics of batches of (string ids, times), largest total first."""
+    """Statistics by string id, computed from batches of (string ids, times); largest total first."""
     if options.quick:
         return quick_statistics(batches, max(len(view.capture.strings), 1)).by_total()
     return batch_statistics(batches).by_total()

@@ -31,7 +31,7 @@ class Attendance:
 
     @property
     def wait(self) -> Int64Array:
-        """The time in each, ns."""
+        """The time the rank spent in each collective, ns."""
         return self.stop - self.start
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> Attendance:

@@ -207,7 +207,7 @@ def _classes(communication: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.u
 def windows_of(
     view: View, tracks: frozenset[int], limit: int = WINDOW_EVENTS, kinds: tuple[str, ...] = GPU_KINDS
 ) -> Iterator[View]:
-    """The range in parts of at most ``limit`` events of these kinds, so that unions need bounded memory."""
+    """Split the range into parts of at most ``limit`` events of these kinds, to bound the memory of unions."""
     pending = [(view.start_ns, view.stop_ns)]
     whole = view
     while pending:

@@ -67,9 +67,9 @@ class RecipeImporter:
                             recipe="nvtx_gpu_proj_trace",
                         )
                     )
-                wanted = [*_NEEDED, *(column for pair in spans for column in pair)]
+                columns = [*_NEEDED, *(column for pair in spans for column in pair)]
                 total = max(1, table.metadata.num_rows)
-                for batch in table.iter_batches(_BATCH_ROWS, columns=wanted):
+                for batch in table.iter_batches(_BATCH_ROWS, columns=columns):
                     check_cancelled(cancelled)
                     _add(sink, batch.to_pydict(), spans)
                     progress(min(1.0, sink.events / total), tr("reading {what}", what=path.name))

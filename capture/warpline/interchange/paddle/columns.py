@@ -166,14 +166,14 @@ def extract_host(rows: list[Any], losses: Counter[Loss]) -> Group:
 
 
 def _renamed(extract: Extractor) -> Extractor:
-    def extract_renamed(rows: list[Any], losses: Counter[Loss]) -> Group:
+    def extract_without_durations(rows: list[Any], losses: Counter[Loss]) -> Group:
         group = extract(rows, losses)
         assert isinstance(group, Group)
         group.name = _without_durations(group.name)
         group.numbers["relative"] = _relative(decode_args(rows, _StartArgs, losses))
         return group
 
-    return extract_renamed
+    return extract_without_durations
 
 
 def extract_python(rows: list[Any], losses: Counter[Loss]) -> Group:

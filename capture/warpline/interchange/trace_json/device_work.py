@@ -48,7 +48,7 @@ class DeviceProcess:
 
 
 def device_process(name: str) -> DeviceProcess | None:
-    """The device that a process of this name is; None for other processes."""
+    """The device that a process name stands for; None for other processes."""
     match = _DEVICE.fullmatch(name.strip())
     if match is None:
         return None
@@ -74,7 +74,7 @@ class DeviceRow:
 
 
 def device_row(process: DeviceProcess, thread: str, tid: int) -> DeviceRow:
-    """The row that a thread of a device's process is, by its name and number."""
+    """The device row for a thread of a device's process, from the thread's name and number."""
     if not process.has_streams:
         title = "" if process.stream is not None or not process.repeats else "all streams"
         return DeviceRow(tid if process.stream is None else process.stream, not process.repeats, title)

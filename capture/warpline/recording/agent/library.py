@@ -52,9 +52,9 @@ def agent_library() -> AgentLibrary:
     packaged = folder / LIBRARY_NAME
     if packaged.is_file() and not _is_older(packaged, folder.parent):
         return AgentLibrary(packaged)
-    refused = folder / REFUSED_FILE
-    if refused.is_file():
-        return AgentLibrary(None, refused.read_text())
+    refusal = folder / REFUSED_FILE
+    if refusal.is_file():
+        return AgentLibrary(None, refusal.read_text())
     return _compiled(folder.parent, _cache_folder())
 
 

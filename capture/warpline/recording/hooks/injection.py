@@ -14,10 +14,10 @@ SOURCES_VARIABLE = "WARPLINE_HOOKED"
 def hooking(source: str, inherited: Mapping[str, str]) -> dict[str, str]:
     """Variables that install the hooks of one more source."""
     # Settings of an outer recording do not apply here.
-    asked = inherited.get(SOURCES_VARIABLE, "") if inherited.get(FOLDER_VARIABLE) == _folder() else ""
+    asked = inherited.get(SOURCES_VARIABLE, "") if inherited.get(FOLDER_VARIABLE) == _inside_folder() else ""
     names = [name for name in asked.split(",") if name and name != source]
-    return {FOLDER_VARIABLE: _folder(), SOURCES_VARIABLE: ",".join([*names, source])}
+    return {FOLDER_VARIABLE: _inside_folder(), SOURCES_VARIABLE: ",".join([*names, source])}
 
 
-def _folder() -> str:
+def _inside_folder() -> str:
     return str(Path(__file__).resolve().parent / "inside")

@@ -196,7 +196,7 @@ def _states_between(ordered: Marks, first: int, last: int, result: States, count
     known &= ordered.time_ns[right] > ordered.time_ns[left]
     pick = np.flatnonzero(known)
     state, rule = state[pick], rule[pick]
-    # Either mark may give the core; the later one wins.
+    # Both marks may know the core; the later one wins.
     cores = ordered.cpu[first : last + 1]
     came_in: Int32Array = np.where(_CAME_IN.take(rule), cores[pick], np.int32(NO_CPU))
     cpu: Int32Array = np.where(_WENT_OUT.take(rule), cores[pick + 1], came_in)

@@ -85,7 +85,7 @@ class Counter:
         edges = start_ns + (np.arange(bins + 1) * ((stop_ns - start_ns) / bins)).astype(np.int64)
         edges[-1] = stop_ns
         index = np.searchsorted(self.recorded_times, edges + self.offset_ns, "left")
-        # Only damaged times, which go back, need this.
+        # Only damaged files need this: their times may go backwards.
         index = np.maximum.accumulate(index)
         low = high = mean = np.asarray(self.values)
         first, block = 0, 1

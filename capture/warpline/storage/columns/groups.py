@@ -29,7 +29,7 @@ class LaneGroup:
 
 
 _MEMBERS: dict[str, tuple[tuple[str, ...], Together]] = {
-    # Alternatives in order: the first of which there are lanes counts.
+    # Roles in order of preference: the first one that has lanes counts.
     "cores": (("core",), Together.SUM),
     "process": (("thread_cpu", "state"), Together.SUM),
     "gpu": (("stream",), Together.UNION),

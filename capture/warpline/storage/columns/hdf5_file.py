@@ -225,7 +225,7 @@ class Hdf5File:
         plist = dataset.get_create_plist()
         layout = int(plist.get_layout())
         if layout == h5d.VIRTUAL or plist.get_external_count():
-            raise self.error(f"dataset {path} refers to other files, which is not followed")
+            raise self.error(f"dataset {path} refers to other files, which Warpline does not follow")
         if layout == h5d.CHUNKED:
             filters = {plist.get_filter(index)[0] for index in range(plist.get_nfilters())}
             if not filters <= {h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE}:

@@ -63,7 +63,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[tuple[h5py.File
                 file.close()
             raise
         file.close()
-        _cut(path)
+        _release_unused(path)
     except RuntimeError as error:  # h5py's word for a failed write
         raise OSError(str(error)) from error
     finally:
@@ -83,7 +83,7 @@ def _create(path: Path, flags: int) -> h5py.File:
     return h5py.File(h5py.h5f.create(os.fsencode(path), flags, creation, access))
 
 
-def _cut(path: Path) -> None:
+def _release_unused(path: Path) -> None:
     """Give back the reserved space that was not used."""
     with path.open("rb") as file:
         (end,) = _END_OF_FILE.unpack(file.read(_END_OF_FILE.size))

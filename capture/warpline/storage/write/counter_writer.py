@@ -1,4 +1,4 @@
-"""Writes `counters`: samples in the order of time, and their pyramid."""
+"""Writes `counters`: samples in time order, and their pyramid."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Hdf5Datasets:
         set_attribute(node, name, value)
 
     def write(self, dataset: h5py.Dataset, at: int, values: Array) -> None:
-        """Writes values, which must not change any more, from index ``at`` on; perhaps only by the next `flush`."""
+        """Writes values from index ``at`` on, at the latest with the next `flush`; until then they must not change."""
         if not len(values):
             return
         held, offset = dataset.id.dtype, dataset.id.get_offset()

@@ -61,7 +61,7 @@ class EventBuilder(TableBuilder):
         """
         buffer = self._kinds.get(kind)
         if buffer is None:
-            raise StorageError(f"{self.path}: unknown kind {kind!r}; add_kind makes it known")
+            raise StorageError(f"{self.path}: unknown kind {kind!r}; call add_kind first")
         if isinstance(track, np.ndarray) and not len(track):
             return self._n_events
         one = (_single(start), _single(duration), _single(name), _single(flags))

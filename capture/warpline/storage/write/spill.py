@@ -61,7 +61,7 @@ class SpillDirectory:
         return self._path / name
 
     def scratch(self, dtype: npt.DTypeLike, n: int) -> Array:
-        """A writable column of ``n`` zeros; beyond what may be held, in a file of its own, mapped."""
+        """A writable column of ``n`` zeros; mapped from a file of its own once the memory limit is reached."""
         nbytes = n * np.dtype(dtype).itemsize
         if self.held_bytes + nbytes <= self._hold_bytes:
             self.held_bytes += nbytes

@@ -222,8 +222,8 @@ def ends_of_helpers(case: Case) -> npt.NDArray[np.bool_]:
     """
     segments = case.segments
     holders = np.unique(segments.by[(segments.cause == Cause.GIL) & (segments.actor == case.actor)])
-    ends = (segments.cause == Cause.JOIN) & (segments.actor == case.actor) & np.isin(segments.by, holders)
-    short: npt.NDArray[np.bool_] = ends & (segments.by >= 0) & (segments.length < _SHORT * case.whole_ns)
+    joins = (segments.cause == Cause.JOIN) & (segments.actor == case.actor) & np.isin(segments.by, holders)
+    short: npt.NDArray[np.bool_] = joins & (segments.by >= 0) & (segments.length < _SHORT * case.whole_ns)
     return short
 
 

@@ -106,13 +106,13 @@ def plain_cores(case: Case, events: SelectedEvents, by_name: BoolArray) -> Advic
     usual = groups[int(np.argmax(time))]
     detail, remedy = _why_plain(case, model, usual)
     own = np.flatnonzero(time).tolist()
-    needed = sum(
+    least_ns = sum(
         target.assessments[number].compute_ns * _speedup(model, groups[number])
         for number in own
         if groups[number].work.is_matrix
     )
     unknown = int(events.inside[mask & (numbers < 0)].sum())
-    return Advice(mask, detail, remedy, round(needed) + unknown)
+    return Advice(mask, detail, remedy, round(least_ns) + unknown)
 
 
 _SINGLE = re.compile(r"scudnn|sgemm|<float\b|f32f32_f32f32_f32", re.IGNORECASE)

@@ -68,7 +68,7 @@ def fetch_location(
 
 
 def _fetch(connect: Callable[..., Connection], host: str, path: str, copy: Path, progress: Progress) -> Path:
-    # Beside the folder: the file over there may have any name.
+    # Beside the folder, not in it: the fetched file may have any name, including this one.
     note = copy.parent.with_suffix(".json")
     known = _read(note) if copy.is_file() else {}
     connection = connect(machine_of(host, None), {"action": "file", "path": path, "known": known})

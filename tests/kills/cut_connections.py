@@ -74,7 +74,7 @@ def _one(far: tuple[str, ...], output: Path, chance: random.Random) -> tuple[int
         printed += part
         if child.returncode != 125:
             break
-        if b"no recording of this computer" in errors:
+        if b"no recording started from this computer" in errors:
             # Cut before the program was started, or while the other end was about to start it.
             misses += 1
             if misses == _MOST_MISSES:

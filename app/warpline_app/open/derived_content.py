@@ -81,7 +81,7 @@ def _whole(columns: Mapping[str, ResultColumn], name: str) -> Int64Array | None:
 def _events_of(ids: Int64Array, capture: Capture) -> DerivedEvents:
     rows = np.unique(ids)
     if len(rows) and (rows[0] < 0 or rows[-1] >= len(capture.events)):
-        raise UsageError(tr("{id} is the id of no event", id=int(rows[0] if rows[0] < 0 else rows[-1])))
+        raise UsageError(tr("no event has the id {id}", id=int(rows[0] if rows[0] < 0 else rows[-1])))
     start, stop = capture.event_times(rows)
     order = np.lexsort((start - stop, start))
     start, duration = start[order], (stop - start)[order]

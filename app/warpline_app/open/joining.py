@@ -28,7 +28,7 @@ def join_job(paths: list[Path], out: Path, parent: QObject | None = None) -> Job
         from warpline.interchange import import_files, is_capture, join_files
 
         if out in paths:
-            raise UsageError(tr("{path}: one of the files to join; choose another name", path=out))
+            raise UsageError(tr("{path} is one of the files to join; choose another name", path=out))
         join = join_files if any(map(is_capture, paths)) else import_files
         join(paths, out, progress=progress, cancelled=is_cancelled)
         return open_path(out, progress, is_cancelled)

@@ -239,7 +239,7 @@ EVENT_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     timeline_command(
         "mark.origin_whole",
-        "Show times of the whole capture",
+        "Show times as in the whole capture",
         "Navigate",
         lambda nav: nav.state.set_origin(nav.state.whole_ns),
         needs=(_A_PART,),

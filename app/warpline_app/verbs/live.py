@@ -85,6 +85,6 @@ LIVE_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(A_CAPTURE, A_RECORDING, A_LIVE_TIMELINE),
         group="live",
         in_menu=False,
-        hint="Write the last 30 seconds to a capture of their own; the recording goes on",
+        hint="Save the last 30 seconds as a capture of their own; the recording continues",
     ),
 )

@@ -105,7 +105,10 @@ class TimelineInput(QObject):
         """The context menu of the ruler at a time."""
         state = self._view.state
         menu = self._menu(())
-        whole = (tr("Show times of the whole capture", "timeline"), lambda: state.set_origin(state.whole_ns))
+        whole = (
+            tr("Show times as in the whole capture", "timeline"),
+            lambda: state.set_origin(state.whole_ns),
+        )
         for text, action in (
             (tr("Add or change note…", "timeline"), lambda: self.ask_mark(time_ns)),
             (tr("Set time origin here", "timeline"), lambda: state.set_origin(time_ns)),

@@ -166,7 +166,7 @@ class StatusLine(QWidget):
             parts.append(format_time(state.cursor_ns - state.origin_ns, resolution_ns))
         parts.append(tr("view {length}", length=format_duration(stop - start)))
         if state.is_origin_moved and state.origin_ns == state.whole_ns:
-            parts.append(tr("times of the whole capture", "timeline"))
+            parts.append(tr("times as in the whole capture", "timeline"))
         elif state.is_origin_moved:
             parts.append(tr("origin {time}", time=format_time(state.origin_ns - state.home_ns)))
         if state.range_selection is not None:

@@ -26,8 +26,8 @@ class AttachCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.epilog = tr(
-            "The program is neither stopped nor changed: nothing of Warpline gets into it. What can only be recorded"
-            " from a program's start is listed as not recorded, with the reason."
+            "The program is neither stopped nor changed: Warpline loads nothing into it. What can only be "
+            "recorded from a program's start is listed as not recorded, with the reason."
         )
         parser.add_argument("pid", type=process_id, metavar="PID", help=tr("process id of the program"))
         parser.add_argument(

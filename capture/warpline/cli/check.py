@@ -45,7 +45,9 @@ class CheckCommand:
             ),
         )
         parser.add_argument(
-            "--step", metavar="NAME", help=tr("name of the ranges that are steps, or /PATTERN/")
+            "--step",
+            metavar="NAME",
+            help=tr("treat ranges of this name as steps; /PATTERN/ is a regular expression"),
         )
         parser.add_argument(
             "--all", action="store_true", help=tr("print all findings, not only the first five")
@@ -54,7 +56,8 @@ class CheckCommand:
             "--why",
             metavar="ID",
             help=tr(
-                "explain one finding (identifier as in --json): its numbers, chain, evidence, and what refutes it"
+                "explain one finding (ID as in --json): its numbers, its chain of waits, its evidence, "
+                "and what would refute it"
             ),
         )
         form = parser.add_mutually_exclusive_group()

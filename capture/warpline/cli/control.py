@@ -32,8 +32,8 @@ class ControlCommand:
             nargs="?",
             metavar="PID|SPOOL",
             help=tr(
-                "process id of the program or the recorder, the capture or its spool directory"
-                " (default: the one recording there is; with snapshot or several hosts, all)"
+                "process id of the program or the recorder, the capture or its spool directory (default: "
+                "the only running recording; with snapshot or several hosts, all)"
             ),
         )
         add_place_options(parser)
@@ -44,14 +44,14 @@ class ControlCommand:
             "--next-steps",
             type=_count_of_steps,
             metavar="N",
-            help=tr("with snapshot: the next N steps of the training, the same ones of every rank"),
+            help=tr("with snapshot: record the next N training steps, the same ones on every rank"),
         )
 
     def run(self, args: argparse.Namespace) -> int:
         from warpline.recording.control import find_recording, send_command
 
         if args.next_steps is not None and args.action != "snapshot":
-            raise UsageError(tr("--next-steps goes with: warpline control snapshot"))
+            raise UsageError(tr("--next-steps works only with: warpline control snapshot"))
         fields = {"terminate": args.terminate, "discard": args.discard} if args.action == "stop" else {}
         hosts = hosts_of(args.on)
         if args.action == "snapshot" or len(hosts) > 1:
@@ -98,7 +98,7 @@ def _describe_snapshot(answer: dict[str, Any]) -> str:
         return tr("{path}: the capture is being written", path=answer["output"])
     first, until = answer["snapshot"]
     return tr(
-        "{path}: will have the steps {first:,} to {last:,}; {count:,} have ended",
+        "{path}: will contain steps {first:,} to {last:,}; {count:,} have ended so far",
         path=answer["output"],
         first=first,
         last=until - 1,

@@ -35,7 +35,9 @@ class DoctorCommand:
         )
         add_place_options(parser)
         parser.add_argument(
-            "--clean", action="store_true", help=tr("with --on: remove the recorder's files over there")
+            "--clean",
+            action="store_true",
+            help=tr("with --on: remove the recorder's files from that machine"),
         )
 
     def run(self, args: argparse.Namespace) -> int:

@@ -23,8 +23,8 @@ class ImportCommand:
             metavar="IN",
             nargs="+",
             help=tr(
-                "files of another profiler; several files are the ranks of one job, and a "
-                "recording with traces of the same run becomes one capture"
+                "files of another profiler; several files count as the ranks of one job or, with a "
+                "Warpline recording among them, as traces of the same run"
             ),
         )
         parser.add_argument(

@@ -65,9 +65,7 @@ class JobCommand:
         parser.add_argument(
             "--step",
             metavar="NAME",
-            help=tr(
-                "name of the ranges that are steps, or a regular expression between slashes (/iter_\\d+/)"
-            ),
+            help=tr("treat ranges of this name as steps; /iter_\\d+/ is a regular expression"),
         )
         parser.add_argument(
             "--rows", type=int, default=_ROWS, metavar="N", help=tr("show at most N rows of each table")
@@ -194,7 +192,7 @@ def _head(job: TrainingJob) -> list[str]:
 
     sources = dict.fromkeys(rank.told_by for rank in job.ranks if rank.told_by)
     if BY_ORDER in sources:
-        how = tr("no file names its rank, so files are numbered in order of their names")
+        how = tr("no file states its rank, so files are numbered in the order of their names")
     else:
         named = ", ".join(list(sources)[:3]) + (", …" if len(sources) > 3 else "")
         how = tr("rank numbers from {sources}", sources=named)

@@ -20,7 +20,7 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         action="store_true",
-        help=tr("record nothing until somebody asks for it: warpline control snapshot --next-steps 3"),
+        help=tr("record nothing until asked to: warpline control snapshot --next-steps 3"),
     )
     parser.add_argument(
         "--ring",

@@ -14,7 +14,7 @@ class LiveCommand:
     """Opens the window on a recording that was started elsewhere."""
 
     name: str = "live"
-    help: str = english("watch a recording that runs in the window")
+    help: str = english("watch a running recording in the window")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -22,8 +22,8 @@ class LiveCommand:
             nargs="?",
             metavar="PID|SPOOL",
             help=tr(
-                "process id of the program or the recorder, the capture or its spool directory"
-                " (default: the one recording there is)"
+                "process id of the program or the recorder, the capture or its spool directory (default: "
+                "the only running recording)"
             ),
         )
 

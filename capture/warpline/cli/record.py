@@ -94,7 +94,7 @@ class RecordCommand:
             type=time_ns,
             default=RecordingOptions(trace=()).osrt_threshold_ns,
             metavar="T",
-            help=tr("leave out calls of the OS runtime that are shorter (default: 1us)"),
+            help=tr("leave out OS runtime calls shorter than T (default: 1us)"),
         )
         parser.add_argument(
             "--torch-shapes",
@@ -109,7 +109,7 @@ class RecordCommand:
             "--torch-memory",
             action="store_true",
             help=tr(
-                "record the memory of tensors after every PyTorch training step, and what calls of modules keep"
+                "record tensor memory after every PyTorch training step, and how much each module call keeps allocated"
             ),
         )
         parser.add_argument(
@@ -128,7 +128,7 @@ class RecordCommand:
             default=RecordingOptions(trace=()).native_hz,
             metavar="N",
             help=tr(
-                "samples of native stacks per second on a core, 0 for none (default: {hz})",
+                "samples of native stacks per second of CPU time, 0 for none (default: {hz})",
                 hz=RecordingOptions(trace=()).native_hz,
             ),
         )
@@ -153,7 +153,7 @@ class RecordCommand:
             nargs="?",
             const="",
             metavar="HOST",
-            help=tr("take up a recording whose connection was lost"),
+            help=tr("resume a recording whose connection was lost"),
         )
         add_place_options(parser)
         add_run_options(parser)

@@ -41,8 +41,8 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help=tr(
-            "for programs that start this one: write the state of the recording to "
-            "the open file descriptor N, one JSON object a line"
+            "for programs that start warpline: write the state of the recording to the open file "
+            "descriptor N, one JSON object per line"
         ),
     )
 

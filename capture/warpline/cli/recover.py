@@ -22,7 +22,7 @@ class RecoverCommand:
             "spool",
             type=Path,
             metavar="SPOOL",
-            help=tr("the folder that holds what was recorded: run.h5.spool, beside where run.h5 was to be"),
+            help=tr("the folder with the recorded data, such as run.h5.spool beside the intended run.h5"),
         )
         parser.add_argument(
             "-o",
@@ -34,7 +34,7 @@ class RecoverCommand:
         parser.add_argument(
             "--keep",
             action="store_true",
-            help=tr("keep SPOOL, which goes away otherwise once the capture is written"),
+            help=tr("keep SPOOL; otherwise it is removed once the capture is written"),
         )
 
     def run(self, args: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ class RecoverCommand:
 
         owner = owner_of(args.spool) if args.spool.is_dir() else ""
         if owner and args.output is not None:
-            text = tr("{spool} belongs to {user}: it is read, and stays", spool=args.spool, user=owner)
+            text = tr("{spool} belongs to {user}: it is read but not removed", spool=args.spool, user=owner)
             print(f"warpline: {text}", file=sys.stderr)
         running = still_running(args.spool)
         done = recover(args.spool, args.output, keep=args.keep)

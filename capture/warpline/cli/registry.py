@@ -34,7 +34,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
     _own("record", english("run a program and record what it does")),
     _own("attach", english("record a program that is already running")),
     _own("control", english("pause, resume or stop a recording, or show its state")),
-    _own("live", english("watch a recording that runs in the window")),
+    _own("live", english("watch a running recording in the window")),
     _own("top", english("show in the terminal what the threads and GPUs of a recording do")),
     _own("recover", english("turn the spool of a killed recorder into a capture")),
     CommandEntry("import", english("turn another profiler's files into a capture"), "warpline.cli.import_"),

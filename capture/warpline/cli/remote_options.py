@@ -19,14 +19,14 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on",
         metavar="HOST",
-        help=tr("on another machine, through your ssh; it needs Python 3.9 or later and nothing else"),
+        help=tr("do this on another machine, over your ssh; that machine needs only Python 3.9 or later"),
     )
     parser.add_argument(
         "--via",
         metavar="COMMAND",
-        help=tr("like --on, through a command that runs programs there, such as 'docker exec -i NAME'"),
+        help=tr("like --on, but reach the machine by this command, such as 'docker exec -i NAME'"),
     )
-    parser.add_argument("--python", default="", metavar="PATH", help=tr("the Python to use over there"))
+    parser.add_argument("--python", default="", metavar="PATH", help=tr("the Python to use on that machine"))
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help=tr("with --on: set an environment variable over there, by default to its value here"),
+        help=tr("with --on: set an environment variable on that machine (default: its value here)"),
     )
     parser.add_argument(
         "--with-me",
@@ -50,7 +50,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--far-spool",
         default="",
         metavar="DIR",
-        help=tr("with --on: folder over there for the running recording (default: in ~/.cache)"),
+        help=tr("with --on: folder on that machine for the running recording (default: in ~/.cache)"),
     )
 
 

@@ -60,7 +60,7 @@ def record_on_each(
     given = {"--spool": args.spool, "--status-fd": args.status_fd, "--via": args.via}
     option = next((option for option, value in given.items() if value is not None), None)
     if option is not None:
-        raise UsageError(tr("{option} does not go with several hosts", option=option))
+        raise UsageError(tr("{option} does not work with several hosts", option=option))
     if not can_wait_for_pipes():
         raise UsageError(tr("several hosts at once need Linux or macOS here"))
     outputs = [output_of(output, rank, host.name) for rank, host in enumerate(hosts)]

@@ -75,7 +75,7 @@ class StatsCommand:
         parser.add_argument(
             "--step",
             metavar="NAME",
-            help=tr("the range that is a step; a regular expression between slashes (/iter_\\d+/)"),
+            help=tr("treat ranges of this name as steps; /iter_\\d+/ is a regular expression"),
         )
         parser.add_argument("--rows", type=int, metavar="N", help=tr("show at most N rows of each table"))
 

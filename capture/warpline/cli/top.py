@@ -35,8 +35,8 @@ class TopCommand:
             nargs="?",
             metavar="PID|FILE|SPOOL",
             help=tr(
-                "a recording that runs, by process id, capture or spool directory (default: the one there is);"
-                " or a capture"
+                "a running recording, by process id, capture or spool directory (default: the only one); "
+                "or a finished capture"
             ),
         )
         add_place_options(parser)
@@ -44,7 +44,7 @@ class TopCommand:
             "--last",
             type=time_ns,
             metavar="T",
-            help=tr("look at the last T (default: 5s while it runs, all of a capture)"),
+            help=tr("show the last T (default: 5s of a running recording, all of a capture)"),
         )
         parser.add_argument(
             "--every",

@@ -30,8 +30,8 @@ def meaning_of(ratio: float) -> str:
     if ratio < _HARDLY:
         return tr("too few to change the results")
     if ratio < _SOME:
-        return tr("numbers may be too low by as much")
-    return tr("what lacks counts as not recorded: record less at once, or a shorter time")
+        return tr("numbers may be too low by that share")
+    return tr("lost data counts as not recorded: record less at once, or for a shorter time")
 
 
 def lost_text(lost: int, events: int) -> str:

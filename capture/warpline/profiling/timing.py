@@ -127,8 +127,8 @@ class StepTimer:
         count = self.batch.count
         if not count or not self.batch.total:
             return tr_n(
-                "No benchmark: {count:,} step was timed; the first {skipped} are warm-up.",
-                "No benchmark: {count:,} steps were timed; the first {skipped} are warm-up.",
+                "No benchmark: only {count:,} step was timed, and the first {skipped} are warm-up.",
+                "No benchmark: only {count:,} steps were timed, and the first {skipped} are warm-up.",
                 self.steps,
                 skipped=WARM_UP_STEPS,
             )

@@ -249,7 +249,7 @@ def test_a_part_shows_the_times_of_the_whole_and_the_switch_is_there(
     assert state.origin_ns == start
     state.set_cursor(state.span[0])
     assert window.status_line.text.startswith("20")
-    assert page.view.corner.origin_text == "times of the whole capture"
+    assert page.view.corner.origin_text == "times as in the whole capture"
     assert window.commands.run("mark.origin_start")
     assert window.status_line.text.startswith("0 ns")
     assert page.view.corner.origin_text == ""

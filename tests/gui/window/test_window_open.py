@@ -167,7 +167,7 @@ def test_dropped_text_is_refused(window: MainWindow) -> None:
         (
             "text.h5",
             b"hello, this is no capture\n" * 50,
-            "text.h5: unknown format: text that is no profile. Warpline imports ",
+            "text.h5: unknown format: text that is not a profile. Warpline imports ",
         ),
         ("cut.h5", None, "cut.h5"),
         ("missing.h5", None, "No such file"),

@@ -34,6 +34,6 @@ def test_a_wait_in_c_has_its_function_and_that_of_the_holder(tmp_path: Path) -> 
     at = [title for title, _value in facts].index("Ended by")
     assert facts[at - 1] == (
         "in function",
-        "unknown: native code is recorded where it releases, not where it holds",
+        "unknown: for native code, only the place of the release is recorded",
     )
     assert facts[at + 1] == ("in function", "let_go [native_lock]")

@@ -205,7 +205,7 @@ def test_info_about_a_folder_says_what_to_do_next(
 @pytest.mark.parametrize(
     ("content", "is_"),
     [
-        (b"hello, this is no profile", "text that is no profile"),
+        (b"hello, this is no profile", "text that is not a profile"),
         (b"\x7fELF\2\1\1\0", "a program or library"),
         (b'{"answer": 42}', "JSON without events"),
         (b"\0\1\2\3", "binary data"),

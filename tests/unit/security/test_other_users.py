@@ -157,7 +157,7 @@ def test_a_spool_of_somebody_else_decides_nothing(shared: Path, capsys: pytest.C
     with pytest.raises(RecordingError, match=r"belongs to \w+; name the file to write"):
         recover(spool)
     assert main(["recover", str(spool), "-o", str(shared / "mine.h5")]) == 0
-    assert "it is read, and stays" in capsys.readouterr().err
+    assert "it is read but not removed" in capsys.readouterr().err
     assert not target.exists()
     assert kept.exists()
     assert of_somebody.exists()

@@ -43,7 +43,7 @@ def wait_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
                 facts.append(
                     Fact(
                         tr("in function"),
-                        tr("unknown: native code is recorded where it releases, not where it holds"),
+                        tr("unknown: for native code, only the place of the release is recorded"),
                     )
                 )
     if story.call is not None and story.call != row:

@@ -75,7 +75,7 @@ class FindingCard(QFrame):
                 )
                 + "\n"
                 + tr(
-                    "Waits are followed to what ended them, and counted there. Summary counts the own time of each row."
+                    "Waits are traced to whatever ended them, and counted there. Summary counts each row's own time."
                 )
             )
         )

@@ -268,7 +268,9 @@ class QueryPanel(Panel):
             content = derived_content(result, capture)
             has_ids = any(column.name.casefold() == "id" for column in result.columns)
             if has_ids and not reads_events(self._shown, self.editor.tables):
-                raise UsageError(tr("id is the id of no event here; a row of events needs a table of events"))
+                raise UsageError(
+                    tr("this id is not that of an event; a row of events needs a query on a table of events")
+                )
         except WarplineError as error:
             self._fail(str(error))
             return None

@@ -94,10 +94,12 @@ def read_source(capture: Capture, file: str) -> SourceText:
         # A command that leads to a machine (--via) is not taken from a file.
         can_fetch = _HOST.fullmatch(host) is not None and path.is_absolute()
         text = (
-            tr("{path} lies on {host}. Fetch it to see it.", path=path, host=host)
+            tr("{path} is on {host}. Fetch it to see it.", path=path, host=host)
             if can_fetch
             else tr(
-                "{path} lies where {command} leads; only hosts of ssh can be asked.", path=path, command=host
+                "{path} is on the machine that {command} reaches; files can be fetched only from ssh hosts.",
+                path=path,
+                command=host,
             )
         )
         return SourceText(path, None, problem=text, host=host if can_fetch else "")

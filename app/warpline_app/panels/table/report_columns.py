@@ -193,7 +193,7 @@ def make_column(
         width=_BAR_WIDTH if bar is not None else width(title, text, is_number),
         tooltip=None if is_number else text,
         description=tr(
-            "share of {whole}; own time, where Findings follows waits to their cause",
+            "share of {whole}; each row's own time, while Findings counts waits where they were caused",
             whole=translated(column.of),
         )
         if column.of

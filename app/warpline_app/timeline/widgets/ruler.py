@@ -364,7 +364,7 @@ class Corner(QWidget):
         if not state.is_origin_moved:
             return ""
         if state.origin_ns == state.whole_ns:
-            return tr("times of the whole capture", "timeline")
+            return tr("times as in the whole capture", "timeline")
         far = state.origin_ns - state.home_ns
         return tr("origin at {time}", "timeline", time=f"{'-' if far < 0 else ''}{format_duration(abs(far))}")
 

@@ -351,8 +351,8 @@ def make_finding(
     if gain_ns and not case.is_reproduced:
         gain_ns = 0
         text = english(
-            "{sentence} How much time a fix saves is unknown: a replay of the recorded waits misses the recording by "
-            "more than 2 %.",
+            "{sentence} How much time a fix saves is unknown: replaying the recorded waits differs from "
+            "the recording by more than 2 %.",
             sentence=text,
         )  # fmt: skip
     elif gain_ns and with_factor and (factor := at_most(case, gain_ns)) != _ENDLESS:

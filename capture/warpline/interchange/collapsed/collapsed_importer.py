@@ -101,10 +101,10 @@ class CollapsedImporter:
                 durations=lengths,
                 weight=np.rint(weights).astype(np.int64),
             )
-        sink.skip(english("lines"), unusable, english("they are no stack with a number"))
+        sink.skip(english("lines"), unusable, english("they are not a stack followed by a number"))
         builder.add_warning(
             english(
-                "the file says how often stacks were seen, not when; they stand side by side, 1 ms for each sample"
+                "the file says how often stacks were seen, not when; they are drawn side by side, 1 ms per sample"
             )
         )
         return sink.summary()

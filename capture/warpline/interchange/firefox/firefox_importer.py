@@ -185,7 +185,7 @@ class _ThreadReader:
             attributes={"payload": np.ma.MaskedArray(ids, ids == 0)},
         )
         self._sink.skip(
-            english("ends of markers"), pairs.lone_ends, english("no marker of the name was open")
+            english("ends of markers"), pairs.lone_ends, english("no marker of this name was open")
         )
 
     @staticmethod

@@ -96,7 +96,7 @@ def _content(head: bytes) -> str:
         return tr("JSON without events, samples or stacks that it knows")
     sample = head[:4096]
     is_text = b"\0" not in sample and sum(byte < 9 for byte in sample) == 0
-    return tr("text that is no profile") if is_text else tr("binary data")
+    return tr("text that is not a profile") if is_text else tr("binary data")
 
 
 _MAGIC = (

@@ -72,7 +72,7 @@ def _import(
         builder.add_skipped(
             english("files of the folder"),
             len(files.left_out),
-            english("another file has the same run, or a newer one"),
+            english("another file holds the same run, or a newer one"),
         )
         if len(files) == 1:
             options = [ImportOptions()]

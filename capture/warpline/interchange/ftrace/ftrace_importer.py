@@ -74,7 +74,7 @@ class FtraceImporter:
                 unusable += not is_page and _HEADERS.match(line) is None
         events.finish()
         show_whole_trace(events)
-        sink.skip(english("lines"), unusable, english("they are no events of ftrace"))
+        sink.skip(english("lines"), unusable, english("they are not events of ftrace"))
         return sink.summary()
 
 

@@ -132,8 +132,8 @@ class _KernelRows:
         builder = self._sink.builder
         builder.add_warning(
             english(
-                "The report says how long each kernel took, not when: kernels stand one after the other. Nsight "
-                "Compute runs them alone, often several times, at fixed clocks."
+                "The report says how long each kernel took, not when: kernels are drawn one after the "
+                "other. Nsight Compute runs them alone, often several times, at fixed clocks."
             )
         )
         if self._timeless:

@@ -150,6 +150,6 @@ class Spans:
         self._builder.add_skipped(
             english("references to spans"),
             int((~known).sum()),
-            english("the file does not hold the span"),
+            english("the file does not contain the span"),
         )
         return self._sink.summary(utc_offset_ns=0)

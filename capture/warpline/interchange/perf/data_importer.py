@@ -196,7 +196,7 @@ class _Reader:
             english("record without -z, or print them: perf script -i perf.data > samples.txt, which opens"),
         )
         skip(english("records of other sorts"), sum(self._left_out.values()), english("they are no samples"))
-        skip(english("damaged records"), self._damaged, english("they are shorter than they say"))
+        skip(english("damaged records"), self._damaged, english("they are shorter than their stated size"))
         skip(
             english("samples without a time"), self._timeless, english("perf record was told not to keep it")
         )

@@ -61,9 +61,11 @@ class PerfScriptImporter:
             else:
                 _add(events, entry)
         events.finish()
-        sink.skip(english("lines"), unusable, english("they are no samples of perf"))
+        sink.skip(english("lines"), unusable, english("they are not samples of perf"))
         sink.skip(
-            english("records of perf"), records, english("they are no samples; perf.data has them whole")
+            english("records of perf"),
+            records,
+            english("they are not samples, and perf.data has them in full"),
         )
         return sink.summary()
 

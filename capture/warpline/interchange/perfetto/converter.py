@@ -104,7 +104,7 @@ class PerfettoConverter:
         for clock, count in self._sequences.unknown_clocks.items():
             self._builder.add_warning(
                 english(
-                    "{count:,} times are of clock {number}, whose offset is unknown.",
+                    "{count:,} times use clock {number}, whose offset is unknown.",
                     count=count,
                     number=clock,
                 )

@@ -139,7 +139,8 @@ class ProfileSamples:
             )
         self._builder.add_warning(
             english(
-                "The profile says how much each stack took, not when: use the flame graph. Samples stand side by side."
+                "The profile says how much each stack took, not when: use the flame graph. Samples are "
+                "drawn side by side."
             )
         )
 

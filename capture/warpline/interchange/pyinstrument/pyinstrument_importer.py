@@ -66,7 +66,7 @@ class PyinstrumentImporter:
         else:
             entries = [(*chains.add(frames), time) for frames, time in _own_times(document.get("root_frame"))]
             builder.add_warning(
-                english("the file says how long functions ran, not when; they stand side by side")
+                english("the file says how long functions ran, not when; they are drawn side by side")
             )
         if entries:
             stacks, names, seconds = np.array(entries, np.float64).T

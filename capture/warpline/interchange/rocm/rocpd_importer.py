@@ -92,7 +92,7 @@ class RocpdImporter:
             if not {"start", "end", "tid"} <= database.columns("rocpd_region"):
                 raise ImportFormatError(
                     tr(
-                        "{path}: a rocprofv3 database of another schema than 3. Convert it: {command}",
+                        "{path}: a rocprofv3 database with a schema other than 3. Convert it: {command}",
                         path=path,
                         command="rocpd convert -i FILE -f pftrace",
                     )

@@ -132,7 +132,7 @@ def _add_samples(sink: EventSink, thread: Holder, contents: ProfileContents) -> 
     sink.skip(
         english("samples or weights"),
         abs(len(stacks) - len(weights)) if len(weights) else 0,
-        english("there are more of the one than of the other"),
+        english("their numbers differ"),
     )
 
 
@@ -155,7 +155,7 @@ def _add_ranges(sink: EventSink, thread: Holder, contents: ProfileContents, text
     sink.skip(
         english("events of a profile"),
         unusable + pairs.lone_ends,
-        english("they name no frame of the file, or end what did not begin"),
+        english("they name a frame that the file lacks, or end what did not begin"),
     )
 
 

@@ -93,7 +93,7 @@ class SnapshotImporter:
         columns = snapshot.columns()
         has_times = bool((columns["time"] >= 0).all())
         if not has_times:
-            builder.add_warning(english("entries have no times; they stand 1 µs apart, in their order"))
+            builder.add_warning(english("entries have no times; they are drawn 1 µs apart, in order"))
             columns["time"] = np.arange(len(columns["time"]))
         first = 0
         for device, length in enumerate(lengths):

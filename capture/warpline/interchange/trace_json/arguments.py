@@ -188,7 +188,7 @@ def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
         return msgspec.json.decode(text or b"{}", type=args_type)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         losses[
-            english("arguments of events"), english("not in the profiler's form; the events are kept")
+            english("arguments of events"), english("not in the profiler's format; the events are kept")
         ] += 1
     try:
         values = msgspec.json.decode(text)

@@ -357,7 +357,7 @@ class PendingFlows:
             english("flow points (s, t, f)"), loose, english("no other point has the same id")
         )
         builder.add_skipped(
-            english("flows"), unusable, english("an end lies on no event, or both lie on the same one")
+            english("flows"), unusable, english("one end is on no event, or both ends are on the same event")
         )
 
 

@@ -110,7 +110,8 @@ def find_job(
     for one, found in readable:
         if found is None:
             reason = tr(
-                "neither its metadata nor its name has a rank; use --rank-pattern to tell where it is"
+                "neither its metadata nor its name states a rank; use --rank-pattern to say where the "
+                "rank is in the name"
             )
             left_out.append(_left_out(one, reason))
         elif found.rank in ranks:

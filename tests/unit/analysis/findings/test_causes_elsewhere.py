@@ -110,7 +110,7 @@ def test_misses_that_never_end_show_a_cache_without_room(tmp_path: Path, is_last
     missing, drawing = [f"decode ({program}:3)", f"draw ({program}:5)"], [f"draw ({program}:5)"]
     stacks = [missing, missing, drawing] * 6 if is_lasting else [missing] * 12 + [drawing] * 12
     first = diagnosed(tmp_path / "run.h5", stacks, time.time_ns() + 10**9).findings[0]
-    assert ("a size-limited cache does not hold" in first.text) is is_lasting
+    assert ("a size-limited cache dropped" in first.text) is is_lasting
     assert first.severity == ("warning" if is_lasting else "note")
     assert not is_lasting or first.where.line == 1
 

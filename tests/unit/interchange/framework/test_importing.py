@@ -38,7 +38,7 @@ def test_a_format_can_be_forced(tmp_path: Path) -> None:
 
 
 def test_foreign_content_is_named_with_what_would_help(tmp_path: Path) -> None:
-    with pytest.raises(ImportFormatError, match=r"text that is no profile.*export it from its tool"):
+    with pytest.raises(ImportFormatError, match=r"text that is not a profile.*export it from its tool"):
         detect(text_file(tmp_path, "just text", "notes.txt"))
 
 

@@ -70,7 +70,7 @@ def test_options_of_one_machine_do_not_go_with_several(tmp_path: Path) -> None:
     words = warpline("record", "--on", "a,b", "--spool", str(tmp_path / "s"), "--", "true")
     done = subprocess.run(words, capture_output=True, check=False, timeout=60)
     assert done.returncode != 0
-    assert b"--spool does not go with several hosts" in done.stderr
+    assert b"--spool does not work with several hosts" in done.stderr
 
 
 _TWO_HOSTS = """

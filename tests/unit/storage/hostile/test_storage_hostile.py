@@ -167,7 +167,7 @@ def test_the_command_line_ends_in_one_line(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.strip().splitlines()) == 1
-    why = "unknown format: text that is no profile" if content == b"hello" else "cannot be "
+    why = "unknown format: text that is not a profile" if content == b"hello" else "cannot be "
     assert f"broken.h5: {why}" in captured.err
 
 

@@ -119,7 +119,7 @@ def test_a_text_given_for_a_capture_is_told_for_what_it_is(
     assert main(["info", str(trace)]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert f"{trace}: unknown format: text that is no profile" in error
+    assert f"{trace}: unknown format: text that is not a profile" in error
 
 
 def test_a_trace_given_for_a_capture_is_described_by_its_own_name(

@@ -128,7 +128,7 @@ def find_copied_work(case: Case) -> Iterator[Finding]:
             **cost(case, group.time_ns),
         )  # fmt: skip
         yield from claim(case, group.pieces, make_finding(
-            case, name="copied_work", title=english("Work handed over by value"), text=text, pieces=group.pieces,
+            case, name="copied_work", title=english("Work copied between processes"), text=text, pieces=group.pieces,
             gain_ns=case.gain_ns(removed), where=where, path=path, meanwhile=doings(case, path),
             remedy=english(
                 "Hand over a file name, an index or shared memory instead of the data, or let the workers load it; "

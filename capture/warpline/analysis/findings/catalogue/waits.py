@@ -170,18 +170,20 @@ def _leaf_finding(
         text = english(
             "{sentence} The sleeps end at a regular pace: the thread is ahead of its schedule.", sentence=text
         )
-        remedy = english("Nothing, if the pace is wanted; else do not wait for the next turn.")
+        remedy = english("Nothing, if the pace is intended; otherwise do not wait for the next turn.")
     elif key == "sleep" and answers_requests(case, group.pieces):
         worst, title = Severity.NOTE, english("Waiting for a server's answers")
         text = english(
-            "{sentence} These sleeps are how long a server takes to answer the requests of this program.",
+            "{sentence} These sleeps are the time that a server takes to answer this program's requests.",
             sentence=text,
         )
-        remedy = english("Nothing, if the server stands for another machine; else let it answer sooner.")
+        remedy = english(
+            "Nothing, if the server stands in for another machine; otherwise make it answer sooner."
+        )
     elif key == "sleep" and polls(case, where):
         name, title = "waits_for_sleep", english("Sleeping between questions (polling)")
         text = english(
-            "{sentence} The loop asks whether there is something to do, and sleeps in turn.", sentence=text
+            "{sentence} The loop alternates between checking for work and sleeping.", sentence=text
         )
         remedy = english(
             "Wait for the event itself: a get() that blocks, Event.wait, Condition.wait or a future's result."

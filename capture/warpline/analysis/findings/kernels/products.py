@@ -126,7 +126,7 @@ def _single(case: Case, model: DeviceModel, events: SelectedEvents) -> tuple[str
     if "tf32" in model.peaks:
         return english("They compute in float32, and TF32 is off."), _TF32
     return english(
-        "They compute in float32, which the tensor cores of {model} do not take.", model=model.name
+        "They compute in float32, which the tensor cores of {model} do not support.", model=model.name
     ), _MIXED
 
 
@@ -159,7 +159,7 @@ def _why_plain(case: Case, model: DeviceModel, group: OperatorGroup) -> tuple[st
         return english("{operator} computes in float32, and TF32 is off.", operator=operator), _TF32
     if precision == "fp32":
         return english(
-            "{operator} computes in float32, which the tensor cores of {model} do not take.",
+            "{operator} computes in float32, which the tensor cores of {model} do not support.",
             operator=operator, model=model.name,
         ), _MIXED  # fmt: skip
     if sizes:

@@ -69,8 +69,8 @@ LOG_ARGUMENTS = WorkKind(
 )
 DROPPED_RESULTS = WorkKind(
     key="dropped_results",
-    doing=english("computing results that a size-limited cache does not hold"),
-    origin=english("The cache is limited at {place}; its misses go on until the end of the range."),
+    doing=english("computing results again that a size-limited cache dropped"),
+    origin=english("The cache is limited at {place}; it keeps missing until the end of the range."),
     remedy=english(
         "If the same keys come again (cache_info() counts hits and misses), give the cache room for all of them, or "
         "process the items key by key."

@@ -139,7 +139,8 @@ def _head(job: ExportJob, rows: PageRows) -> str:
     command = capture.meta.get("command_line")
     line = " ".join(str(part) for part in command) if isinstance(command, list) else ""
     keys = tr(
-        "W and S zoom, A and D move, F shows all; Ctrl with the wheel zooms, dragging moves, a double click frames."
+        "W and S zoom, A and D pan, F shows all; Ctrl with the wheel zooms, dragging pans, a double click "
+        "zooms to an event."
     )
     lines = [f"<h1>{html.escape(title_of(capture))}</h1>", f"<p>{html.escape(facts)}</p>"]
     lines += [f"<p><code>{html.escape(line)}</code></p>"] if line else []

@@ -127,7 +127,7 @@ def _choose(place: FarMachine, output: Path | None) -> tuple[str, notes.RunNote]
         return ours[0]
     if not ours:
         raise RecordingError(
-            tr("{host}: no recording of this computer runs or waits there", host=place.title)
+            tr("{host}: no recording started from this computer runs or waits there", host=place.title)
         )
     outputs = ", ".join(note.output for _run, note in ours)
     raise RecordingError(

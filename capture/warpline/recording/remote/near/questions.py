@@ -94,8 +94,8 @@ def clean_on(place: FarMachine) -> str:
     if not count:
         return tr("{host}: {folder} is removed", host=place.title, folder=folder)
     return tr_n(
-        "{host}: {count} recording that is not finished stays in {folder}",
-        "{host}: {count} recordings that are not finished stay in {folder}",
+        "{host}: {count} unfinished recording stays in {folder}",
+        "{host}: {count} unfinished recordings stay in {folder}",
         count,
         host=place.title,
         folder=folder,

@@ -40,8 +40,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     add_counts(translation, spools, builder)
     if not len(waits):
         never_used = english(
-            "no recorded process made a wait above the threshold, or the agent could not enter it"
-            " (statically linked and set-uid programs)"
+            "no recorded process waited longer than the threshold, or the agent could not enter it "
+            "(statically linked and set-uid programs)"
         )
         add_agent_source(
             translation, spools, builder, name="osrt", never_used=closed_programs(spools) or never_used

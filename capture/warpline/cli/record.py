@@ -102,7 +102,7 @@ class RecordCommand:
             default=RecordingOptions(trace=()).torch_shapes,
             metavar="STEPS",
             help=tr(
-                "record PyTorch operators with shapes, types and FLOPs in the first N steps of a training"
+                "record PyTorch operators with shapes, types and FLOPs in the first STEPS training steps"
             ),
         )
         parser.add_argument(

@@ -75,7 +75,9 @@ def test_too_few_steps_give_a_message_instead_of_a_table(
 ) -> None:
     with warpline.Profiler(timer_only=True) as profiler:
         run(profiler, clock, 10, None)
-    assert capsys.readouterr().out == "No benchmark: only 10 steps were timed, and the first 10 are warm-up.\n"
+    assert (
+        capsys.readouterr().out == "No benchmark: only 10 steps were timed, and the first 10 are warm-up.\n"
+    )
 
 
 def test_reading_ahead_in_another_thread_is_not_a_wait(clock: Callable[[float], None]) -> None:

@@ -248,6 +248,42 @@ def test_memory_shows_the_whole_range_and_one_device(
         assert dict(zip(headers(panel), row, strict=True))["Allocated"] == taken
 
 
+def test_memory_lists_lifetimes_of_the_shown_device(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "lifetimes.h5"
+    with CaptureBuilder(path) as builder:
+        track = builder.track("process/7.1/memory", title="Memory", role="memory")
+        builder.add_events(
+            track,
+            "memory",
+            np.array([0, 10, 20, 30]) * MS,
+            0,
+            builder.string("alloc"),
+            flags=int(Flag.INSTANT),
+            attributes={
+                "operation": [0, 0, 1, 0],
+                "address": [0x10, 0x20, 0x10, 0x10],
+                "bytes": [64, 32, 64, 16],
+                "device": builder.strings(["GPU 0", "GPU 0", "GPU 0", "CPU"]),
+            },
+        )
+        builder.finish()
+    page = open_page(path)
+    panel = panel_of(qtbot, window, "memory", MemoryPanel)
+    panel.listed.setCurrentIndex(1)
+    settle(qtbot, window)
+    rows = [dict(zip(headers(panel), row, strict=True)) for row in cells(panel)]
+    assert [(row["Size"], row["Age (ms)"], row["In the peak"]) for row in rows] == [
+        ("64 B", "20.00", "yes"),
+        ("32 B", "20.00", "yes"),
+    ]
+    panel.table.item_selected.emit(1)
+    assert page.document.state.selection == 1, "the row stands for its allocation"
+    panel.device.setCurrentText("CPU")
+    assert [row[headers(panel).index("Size")] for row in cells(panel)] == ["16 B"]
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_charts_are_saved(
     qtbot: QtBot, window: MainWindow, page: CapturePage, tmp_path: Path, suffix: str

@@ -32,6 +32,7 @@ LISTS = {
     "cuda_api_trace",
     "cuda_gpu_trace",
     "cuda_kern_exec_trace",
+    "memory_lifetimes",
     "nvtx_pushpop_trace",
     "nvtx_gpu_proj_trace",
 }

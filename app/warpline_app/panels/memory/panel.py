@@ -25,7 +25,7 @@ from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
-from warpline_app.panels.frame.scope import scope_suffix, selection_of
+from warpline_app.panels.frame.scope import not_recorded_text, scope_suffix, selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 
@@ -63,15 +63,27 @@ class DeviceMemory:
 
 @dataclass(frozen=True)
 class Answer:
-    """Memory of a selection; ``devices`` by string id, the busiest first; None if nothing was recorded."""
+    """Memory of a selection; ``devices`` by string id, the busiest first; None if nothing was recorded.
+
+    ``lifetimes`` is computed when it is wanted.
+    """
 
     events: MemoryEvents | None
     devices: Mapping[int, DeviceMemory]
     report: Report
+    lifetimes: Report | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The selection, and whether lifetimes are wanted."""
+
+    selection: Selection
+    with_lifetimes: bool
 
 
 class MemoryPanel(ComputedPanel):
-    """A curve of allocated and reserved memory beside a table of allocations."""
+    """A curve of allocated and reserved memory beside a table of allocations by event, or of lifetimes by address."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -79,6 +91,11 @@ class MemoryPanel(ComputedPanel):
         self.device.setAccessibleName(tr("Device"))
         self.device.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.device.currentIndexChanged.connect(self._draw)
+        self.listed = QComboBox()
+        self.listed.setAccessibleName(tr("Rows of the table"))
+        self.listed.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.listed.addItems([tr("By event"), tr("Lifetimes")])
+        self.listed.currentIndexChanged.connect(self.mark_stale)
         self.facts = ElidedLabel()
         self.facts.setObjectName("muted")
         self.chart = Chart(self.theme, document.messages)
@@ -88,30 +105,35 @@ class MemoryPanel(ComputedPanel):
         self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-memory"
         split = SideBySide(self.chart, self.table, shares=(480, 520), least_px=(240, LEAST_TABLE_PX))
-        self.arrange((self.device, self.facts), split)
+        self.arrange((self.device, self.listed, self.facts), split)
         self._answer: Answer | None = None
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self._draw)
         self.state.track_selection_changed.connect(self.mark_stale)
 
-    def request(self) -> Selection:
-        """The selected range and tracks."""
-        return selection_of(self.document.capture, self.state)
+    def request(self) -> Request:
+        """The selected range and tracks, and which table is wanted."""
+        return Request(selection_of(self.document.capture, self.state), self.listed.currentIndex() == 1)
 
-    def compute(self, request: Selection, is_cancelled: IsCancelled) -> Answer:
+    def compute(self, request: Request, is_cancelled: IsCancelled) -> Answer:
         """Compute events, curves and tables."""
         capture = self.document.capture
-        report = compute_report(capture, "memory", request, Options(), is_cancelled)
+        report = compute_report(capture, "memory", request.selection, Options(), is_cancelled)
         if report.table is None:
             return Answer(None, {}, report)
-        events = memory_events(View(capture, request))
-        return Answer(events, devices_of(capture, events, report.table), report)
+        events = memory_events(View(capture, request.selection))
+        lifetimes = None
+        if request.with_lifetimes:
+            lifetimes = compute_report(
+                capture, "memory_lifetimes", request.selection, Options(), is_cancelled
+            )
+        return Answer(events, devices_of(capture, events, report.table), report, lifetimes)
 
-    def show_result(self, request: Selection, answer: Answer) -> None:
+    def show_result(self, request: Request, answer: Answer) -> None:
         """Fill curve and table."""
         self._answer = answer
-        for widget in (self.device, self.facts):
+        for widget in (self.device, self.listed, self.facts):
             widget.setVisible(answer.events is not None)
         if answer.events is None:
             assert isinstance(answer.report.result, NotRecorded)
@@ -143,7 +165,8 @@ class MemoryPanel(ComputedPanel):
             self.chart.clear()
             self.facts.setText(tr("no allocations in this range"))
             return
-        self.table.show_report(memory.table, self.document.capture, self.theme)
+        table, note = self._table_of(answer, memory)
+        self.table.show_report(table, self.document.capture, self.theme)
         curves = [
             (tr("reserved"), memory.reserved, "neutral", False),
             (tr("allocated"), memory.allocated, "memory", True),
@@ -182,7 +205,19 @@ class MemoryPanel(ComputedPanel):
         )
         if memory.net is not None:
             parts.append(tr("totals not recorded"))
+        parts += note
         self.facts.setText(" · ".join(parts))
+
+    def _table_of(self, answer: Answer, memory: DeviceMemory) -> tuple[Table, list[str]]:
+        """The table that is wanted, and why another one is shown."""
+        if answer.lifetimes is None:
+            return memory.table, []
+        if not isinstance(answer.lifetimes.result, Table):
+            return memory.table, [not_recorded_text(answer.lifetimes.result)]
+        table = answer.lifetimes.result
+        devices = table.data["device"]
+        here = [row for row, device in enumerate(devices) if device in (memory.title, None)]
+        return table.take(np.array(here, np.int64)), []
 
     def _clicked(self, x: float, _y: float) -> None:
         """Show the memory event closest to the click."""

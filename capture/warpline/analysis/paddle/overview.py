@@ -41,10 +41,14 @@ Int64Array = npt.NDArray[np.int64]
 _GPU_TYPES = (("Kernel", ("kernel",)), ("Memcpy", ("memcpy",)), ("Memset", ("memset",)))
 
 
-def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
-    """(calls, sum over ranks of the union over threads in ns) of each host type, exact, in bounded memory."""
+def host_times(view: View) -> tuple[Int64Array, Int64Array]:
+    """Calls of each of `HOST_TYPES`, and how long sets of them ran together, summed over ranks.
+
+    Times are int64 ns, exact, by the set of types that any thread of a rank runs (bit *i*: type *i*); see
+    `warpline.analysis.structure.overlap.time_of`. Needs bounded memory.
+    """
     calls = np.zeros(len(HOST_TYPES), np.int64)
-    times = np.zeros(len(HOST_TYPES), np.int64)
+    times = np.zeros(1 << len(HOST_TYPES), np.int64)
     kinds = tuple(kind for kind in HOST_KINDS if kind in view.capture.kinds)
     host = tracks_of_host(view)
     swept = _host_sweep(view, kinds, host)
@@ -60,23 +64,20 @@ def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
             [np.empty(0, np.int64), *(event_types(view, kind, part) for kind, part in parts)]
         )
         events = join_events([part for _, part in parts])
-        for code in np.unique(types).tolist():
-            here = types == code
-            busy = combination_times(
-                [(events.start[here], events.stop[here])], window.start_ns, window.stop_ns
-            )
-            times[code] += int(busy[1])
+        chosen = [types == code for code in range(len(HOST_TYPES))]
+        activities = [(events.start[here], events.stop[here]) for here in chosen]
+        times += combination_times(activities, window.start_ns, window.stop_ns)
     return calls, times
 
 
 def _host_sweep(
     view: View, kinds: tuple[str, ...], host: frozenset[int]
 ) -> tuple[Int64Array, Int64Array] | None:
-    """`_host_unions` by one sweep over the lanes of each rank.
+    """`host_times` by one sweep over the lanes of each rank.
 
     None if the sweep is not compiled, or if types depend on more than names.
     """
-    calls, times = np.zeros(len(HOST_TYPES), np.int64), np.zeros(len(HOST_TYPES), np.int64)
+    calls, times = np.zeros(len(HOST_TYPES), np.int64), np.zeros(1 << len(HOST_TYPES), np.int64)
     tables: dict[str, npt.NDArray[np.uint8]] = {}
     for kind in kinds:
         counts = name_counts(view, kind, host)
@@ -91,7 +92,7 @@ def _host_sweep(
         together = times_together(view, tracks, tables, len(HOST_TYPES))
         if together is None:
             return None
-        times += together.busy
+        times += together.sets
     return calls, times
 
 
@@ -99,7 +100,8 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
     """Calls and time by event type; overlaps within a type count once."""
     if not view.has(*HOST_KINDS, *GPU_KINDS):
         return missing("operator")
-    calls, times = _host_unions(view)
+    calls, together = host_times(view)
+    times = np.array([time_of(together, 1 << code) for code in range(len(HOST_TYPES))], np.int64)
     for phase in PHASES:
         if calls[type_code(phase)]:
             calls[type_code(phase)] = len(phase_events(view, phase, tracks_of_host(view)))

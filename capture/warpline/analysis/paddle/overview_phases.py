@@ -49,9 +49,7 @@ def overview_phases(view: View, _options: Options) -> Table | NotRecorded:
     ]
     for phase in (*phases, _OTHERS):
         key = f"{phase.lower()}_ns"
-        columns.append(
-            Column(key, phase if phase != _OTHERS else english("Others"), Role.DURATION)
-        )
+        columns.append(Column(key, phase if phase != _OTHERS else english("Others"), Role.DURATION))
         data[key] = np.array([times.get(phase, 0) for times in cells], np.int64)
     notes = [
         english(

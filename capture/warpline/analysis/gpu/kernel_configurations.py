@@ -68,10 +68,12 @@ def kernel_configurations(view: View, _options: Options) -> Table | NotRecorded:
     data: dict[str, Values] = {"name": name_texts(view, name)}
     data |= {key: values for key, values in stat_data(stats).items() if key in _STATISTICS}
     data |= {"grid": _text(values[:3]), "block": _text(values[3:6])}
-    data |= {
+    single = {
         column.name: value / _SCALED[column.name] if column.name in _SCALED else value
         for column, value in zip(columns, values[6:], strict=True)
+        if not np.ma.getmaskarray(value).all()
     }
+    data |= single
     data["tensor_cores"] = _tensor_cores(view, name, values[0])
     return Table(
         (
@@ -79,7 +81,7 @@ def kernel_configurations(view: View, _options: Options) -> Table | NotRecorded:
             *(column for column in stat_columns(english("Instances"), LISTED) if column.name in _STATISTICS),
             Column("grid", "Grid", Role.TEXT, key=True),
             Column("block", "Block", Role.TEXT, key=True),
-            *(column for column in columns if not np.ma.getmaskarray(data[column.name]).all()),
+            *(column for column in columns if column.name in single),
             Column("tensor_cores", "Tensor cores", Role.FLAG),
         ),
         data,

@@ -10,6 +10,8 @@ commit=
 [ $# -ne 0 ] || [ -n "$(git status --porcelain 2>/dev/null || echo none)" ] || commit=$(git rev-parse HEAD)
 bin=.venv/bin
 export QT_QPA_PLATFORM=${QT_QPA_PLATFORM:-offscreen}
+# The tests start some thousand Python processes: without kept byte code each compiles all of Warpline for 0.5 s.
+unset PYTHONDONTWRITEBYTECODE
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -39,7 +39,7 @@ from warpline_app.recording.script_arguments import arguments_of, remember_argum
 
 SETTINGS_KEY = "record/request"
 _TYPING_MS = 600
-"""A machine is looked at when nobody has typed for so long."""
+"""A machine is checked when nothing was typed for this long."""
 _BETWEEN = 8
 """Width of a label between two fields, in letters."""
 

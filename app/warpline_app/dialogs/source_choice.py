@@ -92,7 +92,7 @@ class SourceChoice(QWidget):
             box.setToolTip(plain(text))
 
     def show_waiting(self, text: str) -> None:
-        """Allow every source while a machine is looked at."""
+        """Allow every source while a machine is being checked."""
         for choice in self._choices:
             box = self.boxes[choice.name]
             box.setEnabled(True)

@@ -24,8 +24,8 @@ class Job(QThread):
 
     Emits exactly one of ``succeeded`` (with the result), ``failed`` (with the exception) and ``cancelled``. After
     `cancel` it is always ``cancelled``, even when the work finished meanwhile; its result then goes to ``discard``, for
-    example to close a file. ``again`` is called where `wait_for_jobs` cancelled the job and its owner, which is still
-    there, did not: an owner that waits for the result would wait for ever.
+    example to close a file. ``again`` is called when `wait_for_jobs` cancelled the job, not its owner: an owner that
+    still exists would otherwise wait for the result forever.
     """
 
     progressed = Signal(float, str)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveEdge:
-    """Where the capture of a running recording ends, and before what it does not change any more, in capture ns."""
+    """Where a running recording's capture ends (head), and up to where it is final (settled), in capture ns."""
 
     settled_ns: int
     head_ns: int
@@ -99,7 +99,7 @@ class Document(QObject):
         return isinstance(command, list) and any(str(word).endswith(EXAMPLE) for word in command)
 
     def keep(self, capture: Capture) -> None:
-        """Leave a capture open when it is replaced, because something shows it; `release` closes it.
+        """Keep a capture open after it is replaced, because something still shows it; `release` closes it.
 
         Only the capture of a running recording is ever replaced.
         """

@@ -125,7 +125,7 @@ class KeptNotes(QObject):
         self._timer.stop()
 
     def _now(self) -> Notes:
-        """The notes as they are in the state; those that went since are deleted."""
+        """The notes in the state; notes that have gone since the last call count as deleted."""
         notes, rows = self._state.notes, self._state.derived_rows
         ids = {note.id for note in notes} | {row.id for row in rows}
         known = {note.id for note in self._known.notes} | {row.id for row in self._known.rows}
@@ -175,7 +175,7 @@ class KeptNotes(QObject):
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What tells one content of a file from the next; None without a file."""
+    """A value that changes whenever the file's content does; None without a file."""
     try:
         status = path.stat()
     except OSError:

@@ -82,7 +82,7 @@ class LiveDocument(Document):
     def finish(self, capture: Capture, title: str, source: Path) -> None:
         """Take the finished capture. Its times count from its own start, which is later if a ring kept only the end.
 
-        `tell_finished` tells those who show the document, once it has what else belongs to a finished capture.
+        Call `tell_finished` once the document has everything else that belongs to a finished capture.
         """
         follows, moved_ns = self.follows, _begun_ns(capture) - self._begun_ns
         self.live_edge = None
@@ -103,7 +103,7 @@ class LiveDocument(Document):
         self.follows_changed.emit(False)
 
     def keep(self, capture: Capture) -> None:
-        """Leave a capture open when it is replaced, because something shows it; `release` closes it."""
+        """Keep a capture open after it is replaced, because something still shows it; `release` closes it."""
         self._kept.append(capture)
 
     def release(self, capture: Capture) -> None:

@@ -178,7 +178,7 @@ def render(
 
 
 def prepare_picture(view: TimelineView) -> None:
-    """Leave out what a picture has no use for: the scroll bar, and a last row of which only a part fits."""
+    """Hide what a picture does not need: the scroll bar, and a last row that would be cut off."""
     from PySide6.QtWidgets import QGridLayout
 
     from warpline_app.timeline.widgets.view import REST_ROW
@@ -191,7 +191,7 @@ def prepare_picture(view: TimelineView) -> None:
 
 
 def whole_rows_px(view: TimelineView) -> int:
-    """The height at which a picture of a view as it stands ends with a whole row."""
+    """The height at which a picture of the current view ends with a whole row."""
     return view.height() - _cut_row_px(view, view.canvas.height())
 
 

@@ -44,14 +44,14 @@ class Following(QObject):
     appeared = Signal()
     """The document is there."""
     failed = Signal(str)
-    """It does not grow any more; the recording is not affected."""
+    """It stopped growing; the recording is not affected."""
 
     def __init__(self, spool: Path, title: str, source: Path, workspace: Workspace, parent: QObject) -> None:
         super().__init__(parent)
         self.document: LiveDocument | None = None
         self.is_over = False
         self._title, self._source, self._workspace = title, source, workspace
-        # It starts with the first question, in a thread; until then there is something to end all the same.
+        # The process starts with the first request, in a thread; `end` needs an object before that, too.
         self._process = SnapshotProcess(spool)
         self._captures: LiveCaptures | None = None
         self._job: Job | None = None
@@ -102,7 +102,7 @@ class Following(QObject):
             self._pending.capture.close()
             self._pending = None
         process = self._process
-        # It may be at work: the thread waits for it, and the application for the thread.
+        # The process may be busy: the thread waits for it, and the application waits for the thread.
         Job(lambda _progress, _cancelled: process.end()).launch()
 
     def keep_last(self, length_ns: int, output: Path) -> Job:

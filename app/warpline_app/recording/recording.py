@@ -92,7 +92,7 @@ class Recording(Activity):
 
     @property
     def asks_before_closing(self) -> bool:
-        """While it runs: closing the window would end the program."""
+        """Whether it runs: closing the window would end the program."""
         return self.is_running
 
     @property

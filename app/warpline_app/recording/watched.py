@@ -57,11 +57,11 @@ class WatchedRecording(Recording):
 
     @property
     def asks_before_closing(self) -> bool:
-        """Nothing is lost with the tab."""
+        """No: closing the tab loses nothing."""
         return False
 
     def launch(self) -> None:
-        """Look at it now and twice a second."""
+        """Ask the recorder now, and then twice a second."""
         self.elapsed.start()
         self._look.start()
         self._ask()
@@ -73,7 +73,7 @@ class WatchedRecording(Recording):
         self._command("stop")
 
     def cancel(self) -> None:
-        """Watch no longer; the recording goes on."""
+        """Stop watching; the recording goes on."""
         self._leave()
         self.ended.emit()
 

@@ -1,4 +1,4 @@
-"""Hints for new users, which leave when they are no longer needed."""
+"""Hints for new users, which disappear once they are no longer needed."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ class HintCount:
         return self.uses < ENOUGH_USES
 
     def count_use(self, chosen: object) -> None:
-        """Count a selection; taking one back (None) is none."""
+        """Count a selection; deselecting (None) does not count."""
         if chosen is not None and self._settings is not None and self.are_wanted:
             self._settings.set_record(_KEY, {"uses": self.uses + 1})

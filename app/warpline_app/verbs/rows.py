@@ -94,7 +94,7 @@ def _row_command(
     checked: Test | None = None,
     hint: str = "",
 ) -> WindowCommand:
-    """A command of the View menu on the focus row."""
+    """A View menu command that acts on the focus row."""
 
     def run(nav: Navigator) -> None:
         row = nav.focus_row()

@@ -35,7 +35,7 @@ class FileWatch(QObject):
             changed.connect(self._follow)
 
     def look(self) -> None:
-        """Show each change of a file's fate once."""
+        """Check all files, and report each change of a file's fate once."""
         documents = self._documents()
         for document in documents:
             fate = document.capture.fate().value

@@ -22,7 +22,7 @@ _MOST_SHARE = 0.1
 class LivePanels(QObject):
     """Tells the panels which document they show: of a running recording, a still that is renewed now and then.
 
-    Not while the pointer is over them or the keyboard in them, and not before they have shown the last one.
+    It is not renewed while the pointer or the keyboard focus is in them, or before they have shown the last one.
     """
 
     def __init__(self, panels: PanelLayout, parent: QObject | None = None) -> None:

@@ -55,8 +55,8 @@ def open_windows() -> tuple[MainWindow, ...]:
 def import_timeline() -> None:
     """Import what shows a capture, while another thread opens it.
 
-    Classes of Qt are made in the window's thread alone: made in another while this one handles events, they end the
-    process now and then (PySide 6.11).
+    Qt classes are created only in the window's thread: created in another one while this one handles events, they
+    sometimes crash the process (PySide 6.11).
     """
     import warpline_app.verbs.timeline_input  # noqa: F401  # imported for its side effect
 

@@ -22,7 +22,7 @@ _SUPPORT = "shibokensupport/"
 _MOST_BYTES = 8 << 20
 
 Codes = dict[tuple[str, int], CodeType]
-"""Code objects of modules by name and checksum of the source."""
+"""Code objects by module name and source checksum."""
 
 
 @contextmanager

@@ -19,7 +19,7 @@ class Roots:
         self._base = base or (self.folders[0] if self.folders else Path("/"))
 
     def checked(self, text: str) -> Path:
-        """The path that a text means. Raises UsageError when it lies outside the folders."""
+        """The path that a text names, links resolved. Raises UsageError when it lies outside the folders."""
         if "\0" in text or not text.strip():
             raise UsageError("a path must be a text without null characters")
         try:

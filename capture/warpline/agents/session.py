@@ -103,7 +103,7 @@ class AgentSession:
         return open_file(path, progress=call.progress, cancelled=call.cancelled.is_set)
 
     def queries(self, name: str | None, call: ToolCall) -> QuerySession:
-        """SQL over a capture, in a process of its own; the one of the capture asked last stays."""
+        """SQL over a capture, in a process of its own; only the process for the capture queried last is kept."""
         from warpline.query.session import QuerySession
 
         path = self.reader(name, call).storage.path

@@ -118,7 +118,7 @@ def _call(name: str) -> str:
 
 
 def _matching(begun: str, candidates: Sequence[str]) -> tuple[str, ...]:
-    """Candidates that begin with a text, then those that contain it; none that is typed already."""
+    """Candidates that begin with a text, then those that contain it, except what is already typed in full."""
     wanted = begun.casefold()
     distinct = list(dict.fromkeys(candidates))
     first = [text for text in distinct if text.casefold().startswith(wanted)]

@@ -196,7 +196,7 @@ class SqlEditor(QPlainTextEdit):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Run, cancel, complete; all else is typed."""
+        """Run, cancel or complete; any other key is typed."""
         popup = self.popup
         has_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if event.key() in _RUN_KEYS and has_control:

@@ -50,7 +50,7 @@ _TITLE_CHARACTERS = 40
 
 
 class QueryPanel(Panel):
-    """An editor with completion, history and saved queries, and the result. The process that answers stays warm."""
+    """An editor with completion, history and saved queries, and the result. The query process stays running."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -143,11 +143,11 @@ class QueryPanel(Panel):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a query runs, or the process that answers gets ready."""
+        """Whether a query runs, or the query process is starting."""
         return self._job is not None
 
     def refresh(self) -> None:
-        """Start the process that answers when the panel is first shown."""
+        """Start the query process when the panel is first shown."""
         if not self.editor.tables and self._job is None:
             self._launch(lambda session, _is_cancelled: session.schema(), self._show_tables)
 
@@ -169,7 +169,7 @@ class QueryPanel(Panel):
         self._fail("")
         if self._job is None:
             self._run_now()
-        else:  # the process gets ready
+        else:  # the process is starting
             self._is_waiting = True
             self._show_running(True)
 
@@ -194,7 +194,7 @@ class QueryPanel(Panel):
     def _launch(
         self, work: Callable[[QuerySession, Callable[[], bool]], Any], done: Callable[[Any], None]
     ) -> None:
-        """Do something in the process that answers; the panel is busy until then."""
+        """Run a job in the query process; the panel is busy until it ends."""
         try:
             session = self._session_now()
         except WarplineError as error:
@@ -208,7 +208,7 @@ class QueryPanel(Panel):
         job.launch()
 
     def _ended(self, then: Callable[[], None]) -> None:
-        """Show what came of a job; a query that was asked while the process got ready runs now."""
+        """Show the outcome of a job, then run a query that was waiting for the process to start."""
         self._job = None
         self._show_running(False)
         then()
@@ -217,7 +217,7 @@ class QueryPanel(Panel):
             self._run_now()
 
     def _session_now(self) -> QuerySession:
-        """The process that answers about the capture's file. Raises WarplineError without DuckDB."""
+        """The query process for the capture's file. Raises WarplineError without DuckDB."""
         if self.document.live_edge is not None:
             raise WarplineError(tr("Queries are answered once the recording has ended"))
         path = self.document.capture.path

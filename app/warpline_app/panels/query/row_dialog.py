@@ -52,7 +52,7 @@ class RowDialog(QDialog):
         form.addRow(self.buttons)
 
     def accept(self) -> None:
-        """Pass on what was chosen; a row needs a title."""
+        """Pass the choice on; a row needs a title."""
         title = self.title.text().strip()
         if title:
             self.chosen.emit(title, self.color.currentData())

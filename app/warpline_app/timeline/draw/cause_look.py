@@ -116,7 +116,7 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
 
 
 def fill_stacked(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -> None:
-    """Paint a part of a stacked bar. A family that is low on its row is paler instead, to leave no hole in the bar."""
+    """Paint a part of a stacked bar. Families drawn low on their row are paler here instead, to leave no hole."""
     if look.family != _LOW:
         fill_cause(painter, rect, look, theme)
         return

@@ -15,7 +15,7 @@ _AIR_PX = 4
 
 
 def paint_live_edge(painter: QPainter, scene: Scene, theme: Theme, edge: LiveEdge) -> None:
-    """A line at the end, a dashed one before which nothing changes any more, and a veil between them."""
+    """Draw a line at the end, a dashed line where the final part ends, and a veil between them."""
     scale, height = scene.scale, scene.height_px
     settled, head = scale.to_px(edge.settled_ns), scale.to_px(edge.head_ns)
     if settled > scene.width_px or head < 0:

@@ -63,11 +63,11 @@ class RowTree:
             self._register(heading)
 
     def keep_places(self, before: RowTree) -> None:
-        """Leave rows of a former tree of the same recording where and as they were; new ones follow them."""
+        """Keep the rows of an earlier tree of the same recording where and as they were; new rows follow."""
         self._keep_places(self.root, before.root)
 
     def let_go(self) -> None:
-        """Let the rows no longer refer to the tree: its capture goes with it, not when circles are collected."""
+        """Drop the rows' references to the tree, so that its capture is freed with it, not at a later collection."""
         self.index_late = None
         for row in self.root.walk():
             row.make_children = None
@@ -171,7 +171,7 @@ class RowTree:
         )
         children = self._children_of(track, row)
         counters = capture.counters_of_tracks.get(index, ())
-        # Where the program's slices are known, the load of a core without any is not told in their place.
+        # Where the program's slices are known, a core without any must not show its system load instead.
         is_idle_core = track.role == "core" and "cpu_slice" in capture.kinds
         if len(counters) == 1 and not lanes and not children and not is_idle_core:
             row.content, row.counter, row.family = Content.COUNTER, counters[0].index, "kernel"
@@ -324,7 +324,7 @@ class RowTree:
 
         With ``keep``, only the rows it accepts, their ancestors and descendants, even if collapsed.
         """
-        # No function in here: one that calls itself is a circle, and would keep the tree in memory.
+        # No nested function here: a recursive one is a reference cycle, which would keep the tree in memory.
         visible = _Visible(self.open, is_open, order, is_hidden, keep)
         for row in order(self.root):
             visible.add(row, 0, kept_above=False)

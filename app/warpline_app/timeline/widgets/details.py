@@ -135,7 +135,7 @@ class Details:
         whole: bool,
         then: Callable[[AnyTask], None] | None,
     ) -> None:
-        # A function that submits itself would be a circle, and keep the task's capture in memory.
+        # A function that submits itself would be a reference cycle, which keeps the task's capture in memory.
         try:
             done = task.step()
         except Exception as error:  # contained in its row, which shows it

@@ -19,7 +19,7 @@ from warpline_app.window.start.recent_pictures import PICTURE_SIZE, Remembered
 
 _MARGIN = 10
 _CLOCKS_DIFFER_MINUTES = 5
-"""So much those of a server of files and this computer may."""
+"""How far the clocks of a file server and this computer may differ."""
 
 
 class RecentCard(QPushButton):

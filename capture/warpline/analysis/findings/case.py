@@ -40,9 +40,9 @@ Result = TypeVar("Result")
 _AT_ONCE = 1 << 20
 """How many pieces or segments are processed together."""
 EXACT = 0.02
-"""Share of the range by which a replay may miss the recording."""
+"""Largest error of a replay, as a share of the range."""
 _CROWDED = 0.02
-"""Share of the range that other programs must take for it to be replayed without them."""
+"""If other programs take more than this share of the range, it is replayed without them."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class RuleProgress:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Case:
-    """What rules work on.
+    """The input of a rule.
 
     ``category`` is the index into `CATEGORIES` of each piece; ``actor`` the target: a thread's index, or for GPUs
     ``len(threads)`` and more; ``group_of_segment`` a number for the place of each segment (0: unknown); ``loaders`` the
@@ -131,7 +131,7 @@ class Case:
 
     @cached_property
     def core_waits_ns(self) -> int:
-        """How long the target waits for a core, itself or through others, ns."""
+        """How long the target waits for a core, directly or through other actors, ns."""
         return int(self.pieces.length[self.pieces_of_category(NUMBER["runnable"])].sum())
 
     @property

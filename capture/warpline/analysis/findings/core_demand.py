@@ -1,4 +1,4 @@
-"""Computes what waits for a core cost: more to run than there are cores, and waits that go with the code that runs."""
+"""Computes the cost of waits for a core: of having more to run than cores, and of waits that belong to running code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _sum_until(times: Int64Array, edges: npt.NDArray[np.float64]) -> npt.NDArray
     """For each edge, the sum of its distances to all earlier times."""
     part = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
     before = (edges[part] - times) * (times < edges[-1])
-    # A time counts up to the end of its own part, and fully in every later part.
+    # Running time counts up to the end of its own part, and in full for every later part.
     counts = np.cumsum(np.bincount(part[times < edges[-1]], minlength=len(edges)))
     whole = np.concatenate([[0.0], np.cumsum(counts[:-1] * np.diff(edges))])
     sums: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))

@@ -24,14 +24,14 @@ CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
 """Severity limits: the share of the range that fixing the finding could save."""
 _ROWS = 20
 _SAME_MOMENT_NS = 2_000
-"""A thread may be seen blocked this long before its call was seen to begin."""
+"""A thread may appear blocked this long before its call appears to begin."""
 _LONG = 80
 _VISIBLE = 1.05
 """Below this speedup two decimals are printed, since one would round it to 1.0 or 1.1."""
 _NOTHING = 0.005
-"""A gain below this share of the range is none."""
+"""A gain below this share of the range counts as none."""
 _NOTHING_LEFT, _ENDLESS = 1000, "∞"
-"""From this speedup on, the finding is the whole range, and the factor says nothing."""
+"""From this speedup on, the finding covers the whole range and the factor is meaningless."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def unclaimed(case: Case, chosen: BoolArray) -> Int64Array:
 
 
 def claim(case: Case, pieces: Int64Array, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings; if there is one, later rules leave its pieces alone."""
+    """Pass findings on; if there is any, later rules leave its pieces alone."""
     for finding in findings:
         case.claimed[pieces] = True
         yield finding

@@ -120,7 +120,7 @@ _VISIBLE_NS = 1_000
 
 
 def is_visible(gain_ns: float, whole_ns: float) -> bool:
-    """Whether who saves ``gain_ns`` of ``whole_ns`` would notice; what saves less is no finding."""
+    """Whether saving ``gain_ns`` of ``whole_ns`` would be noticeable; less than that is no finding."""
     return gain_ns > _VISIBLE_NS and gain_ns >= _VISIBLE_RATIO * whole_ns
 
 
@@ -206,4 +206,4 @@ class Diagnosis:
 
 _ABOUT_CORES = ("waits_for_core", "few_cores")
 _LEADS = 0.1
-"""Share of the range below which a part leads no summary."""
+"""A part below this share of the range never leads the summary."""

@@ -64,7 +64,7 @@ class _Work:
 
 
 BUSY = (Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY, Cause.MIGRATION)
-"""Activities of a GPU. Of overlapping ones, the first in this order counts."""
+"""Activities of a GPU; of overlapping ones, the first in this order counts."""
 
 
 def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -> GpuTime:
@@ -164,7 +164,7 @@ def _idle(
     tracked: npt.NDArray[np.bool_],
     next_launch: tuple[int, int] | None,
 ) -> tuple[Segments, frozenset[int]]:
-    # Pages migrate by themselves: the GPU idles until work that was launched.
+    # Pages migrate by themselves, so the GPU idles until the next launched work.
     work = work.take(work.activity != BUSY.index(Cause.MIGRATION))
     place = np.searchsorted(work.start, stop, "left")
     ends = place >= len(work.start)
@@ -180,7 +180,7 @@ def _idle(
     call, thread, done = np.full((3, len(rows)), -1, np.int64)
     call[own], thread[own] = launch_call, launch_thread
     earlier = launched_outside(view, rows) if is_exported_range(view.capture) else np.zeros(len(rows), bool)
-    # The wait for the CPU lasts until the launching call returns; some work starts even before.
+    # The wait for the CPU lasts until the launching call returns; some work starts even earlier.
     done[own] = call_start + view.durations(launch_call)
     of_gap = gap_row.reshape(-1)
     call, thread, done = call[of_gap], thread[of_gap], done[of_gap]

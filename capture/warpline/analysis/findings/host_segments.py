@@ -32,7 +32,7 @@ Int64Array = npt.NDArray[np.int64]
 _THREAD_ENDS_NS = 1_000_000
 """The end of a thread and that of the wait for it may be seen this far apart."""
 _CHILD_ENDS_NS = 5_000_000
-"""A wait for a child may end this long before the child's last recorded state."""
+"""A wait for a child may end up to this long before the child's last recorded state."""
 _SAMPLE_NS = 25_000_000
 """A sample explains running time up to this far away."""
 

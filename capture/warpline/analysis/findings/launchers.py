@@ -11,16 +11,16 @@ from warpline.analysis.structure.thread_states import STATES, state_codes
 from warpline.model.waits import OWN_THREAD, WaitKind
 
 _WAITS = 0.8
-"""Share of its time that a launcher waits for its only child."""
+"""Least share of its time that a launcher waits for its only child."""
 _LASTS = 0.5
-"""Share of the launcher's time that the program it starts lasts."""
+"""Least share of the launcher's time that the program it starts lasts."""
 _HELPS = 0.05
-"""Share of the launcher's time from which another child counts that runs beside that program."""
+"""Share of the launcher's time from which another child beside that program counts."""
 _AGENTS = re.compile(
     r"\btorchrun\b|torch\.distributed\.(run|launch)\b|\baccelerate(-launch)? |\bdeepspeed\b|paddle\.distributed\.launch"
     r"|\b(mpirun|mpiexec|horovodrun)\b"
 )
-"""Commands that start ranks and look after them: their first rank is the subject."""
+"""Commands that start and supervise ranks: the diagnosis is about their first rank."""
 _DEEPEST = 8
 _STARTED = int(WaitKind.UNKNOWN), int(WaitKind.CHILD)
 

@@ -148,7 +148,7 @@ def _groups(threads: Threads, segments: Segments) -> IntArray:
 
 
 def _delaying(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray:
-    """Which segments, of any actor, have a cause and place that explains enough of the target's time."""
+    """Which segments, of any actor, have a cause and place that explain enough of the target's time."""
     key = doing_of(segments, groups)
     # Codes of a damaged capture may be anything.
     if key.min(initial=0) < 0 or key.max(initial=0) > _LARGEST_KEY:
@@ -171,7 +171,7 @@ def _hold_delays(graph: WaitGraph, groups: IntArray, pieces: Pieces, actor: int)
     graph.hold(on_path)
     if not len(path) or graph.baseline_error_ns(actor) <= allowed_ns:
         return
-    # A wait for a lock or the GIL lasts as long as it did, so it also matters when its own thread came to it.
+    # A wait for a lock or the GIL keeps its length in the replay, so the arrival of its own thread matters, too.
     spent = np.bincount(graph.segments.actor[path], stop - start)
     least_ns = _ON_PATH * (graph.stop_ns - graph.start_ns)
     graph.hold(one_of(graph.segments.actor, np.flatnonzero(spent > least_ns)))
@@ -208,7 +208,7 @@ def _host_cut(
         ends = np.column_stack((time.segments.start[gaps], time.segments.stop[gaps])).reshape(-1)
         actors.append(np.repeat(time.segments.by[gaps], 2))
         borders.append(ends)
-    # All at once: each cut copies all segments.
+    # Cut at all moments in one go: each cut copies all segments.
     return _cut(view, host, np.concatenate(actors), np.concatenate(borders))
 
 

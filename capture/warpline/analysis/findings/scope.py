@@ -33,7 +33,7 @@ _NSIGHT = re.compile(r"(?:.*/)?nsys-launcher")
 _OF_SYSTEMS = frozenset(("ftrace", "perfetto", "perf", "perf-script"))
 """Importers of formats that record all programs of a machine."""
 _NEXT, _PROGRAMS = 2, 3
-"""How many other threads of a system are named, and from how many active processes on it is called one."""
+"""How many other threads of a whole system are named, and how many active processes make a trace one of a system."""
 _IDLE = 0.5
 """Share of the capture before a GPU's first operation and after its last from which only the rest is judged."""
 _WARMER = 1.3
@@ -329,7 +329,7 @@ def _first_and_last(view: View, target: WaitedFor) -> tuple[int, int]:
     if ends is None:
         return view.start_ns, view.stop_ns
     first, last = ends
-    # A thread with next to no events says nothing about when it lived.
+    # Too few events do not show when a thread lived.
     return (first, last) if (last - first) * 100 >= view.duration_ns else (view.start_ns, view.stop_ns)
 
 

@@ -242,7 +242,7 @@ def _gaps(segments: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> 
     first = np.searchsorted(segments.actor, own, "left")
     last = np.searchsorted(segments.actor, own, "right") - 1
     has = last >= first
-    # Between two segments of an actor, before its first, after its last; everything without any.
+    # Gaps: between two segments of an actor, before its first, after its last; the whole range without any.
     between = np.flatnonzero(
         (segments.start[1:] > segments.stop[:-1]) & (segments.actor[1:] == segments.actor[:-1])
     )

@@ -23,12 +23,12 @@ _TASKS = 3
 _ALONE = 1.2
 """Mean number of parallel workers up to which work counts as serial."""
 _UNEVEN = 1.3
-"""How many times the mean the busiest worker must have to do."""
+"""The busiest worker's load, as a multiple of the mean, from which work is uneven."""
 _DONE_BY_WORKERS = tuple(
     NUMBER[key] for key in ("sleep", "file", "network", "other_threads", "running", "poll")
 )
 _IDLE = tuple(map(int, (*SIGNALS, Cause.NOT_RECORDED, Cause.BLOCKED, Cause.LOCK, Cause.GIL, Cause.RUNNABLE)))
-"""What a worker without a task does, or one that is about to wait for the next."""
+"""What a worker does without a task, or when it is about to wait for the next one."""
 _MOSTLY = 0.7
 _TASK_WAITS = (int(Cause.RESULT), int(Cause.JOIN), int(Cause.CHILD))
 

@@ -34,9 +34,9 @@ class WaitGraph:
         self._stop = np.ascontiguousarray(segments.stop)
         waits = np.flatnonzero(segments.by >= 0)
         self._on = np.full(len(segments), -1, np.int32)
-        # The segment that lasts until the end of the wait; one that begins at that moment is too late.
+        # Take the segment that lasts until the end of the wait; one that begins at that moment is too late.
         on = self.index.at(segments.by[waits], segments.stop[waits] - 1)
-        # Who waited for the whole time has ended nothing: the end was attributed to the wrong actor.
+        # An actor that waited the whole time cannot have ended the wait: it was attributed to the wrong actor.
         at = np.maximum(on, 0)
         slept = (on >= 0) & is_wait(segments.cause[at]) & (segments.start[at] <= segments.start[waits])
         slept &= segments.stop[at] > segments.stop[waits]

@@ -29,7 +29,7 @@ _LIBRARY_WAITS: tuple[tuple[str, re.Pattern[str], Cause], ...] = (
     ("threading.py", re.compile(r"wait$|wait_for$"), Cause.CONDITION),
 )  # fmt: skip
 _UNSPECIFIC = (Cause.BLOCKED, Cause.LOCK, Cause.CONDITION, Cause.PIPE, Cause.POLL, Cause.OTHER)
-"""Kinds that only say how such a function blocks, not what it waits for."""
+"""Kinds that say only how a function blocks, not what it waits for."""
 
 
 def refine(cause: int, frames: Iterable[str]) -> int:

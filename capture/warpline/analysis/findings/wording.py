@@ -13,7 +13,7 @@ from warpline.untrusted import listing
 _WORK = frozenset(("hot_spot", "ranges", "asynchronous_requests"))
 """Findings that describe work, not waiting."""
 _MOSTLY = 0.3
-"""A range counts as healthy while at most this share of it is unexplained."""
+"""A range counts as healthy if at most this share of it is unexplained."""
 
 
 def headline(diagnosis: Diagnosis) -> str:

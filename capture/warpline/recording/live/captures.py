@@ -1,4 +1,4 @@
-"""The captures that show a running recording: joined ticks, or a snapshot where somebody looks further back."""
+"""The captures that show a running recording: joined ticks, or a snapshot for a view that goes further back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ATTEMPTS = 3
 
 
 class LiveCaptures:
-    """Makes one capture after the other. Call `next` in a thread, and never in two at once."""
+    """Makes one capture after the other. Call `next` in a worker thread, never in two at once."""
 
     def __init__(self, process: SnapshotProcess) -> None:
         self._process = process
@@ -36,7 +36,7 @@ class LiveCaptures:
         """
         kept_ns = self._kept_ns
         if self._ticked_s is not None and self._gap_ns(self._ticked_s) > FIRST_NS:
-            # The next tick begins anew: it would not have what is in view, nor what is selected there.
+            # Begin the next tick anew: otherwise it would lack what is in view or selected.
             kept_ns = max(kept_ns, head_ns + self._gap_ns(self._ticked_s) - FIRST_NS)
         is_older = view_start_ns < kept_ns
         if self._failures < _ATTEMPTS and not (
@@ -52,7 +52,7 @@ class LiveCaptures:
         return open_snapshot(snapshot), snapshot
 
     def wait_s(self, snapshot: LiveSnapshot, took_s: float) -> float:
-        """Seconds to wait after a capture that took so long, before the next is made."""
+        """Seconds to wait before the next capture, given how long this one took."""
         if self._ticked_s is not None:
             return tick_wait_s(snapshot.cpu_s, snapshot.wall_s, took_s)
         return self._pace.wait_s(snapshot.cpu_s, took_s)

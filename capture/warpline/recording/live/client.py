@@ -1,4 +1,4 @@
-"""The other end of the process that makes snapshots: asks it, waits for it, ends it."""
+"""The client of the process that makes snapshots: sends requests, waits for answers, ends the process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 10.0
 _MOST_ENDS = 4
-"""A process that ended by itself so often within `_ENDS_WITHIN_S` is not started again."""
+"""A process that ended by itself this often within `_ENDS_WITHIN_S` is not started again."""
 _ENDS_WITHIN_S = 60.0
 
 
 class SnapshotProcess:
-    """A process for one recording. It is started with the first question, and again when somebody kills it.
+    """A process for one recording. It is started with the first request, and again if somebody kills it.
 
     `ask` and `tick` block, so call them in a thread.
     """
@@ -40,14 +40,14 @@ class SnapshotProcess:
 
     @property
     def pid(self) -> int:
-        """The process id; 0 before the first question."""
+        """The process id; 0 before the first request."""
         return self._process.pid if self._process is not None else 0
 
     def ask(self, since_ns: int = 0, output: Path | None = None) -> LiveSnapshot:
         """A new snapshot, without what ended before ``since_ns`` (ns since the recording's start;
         negative: before its present end).
 
-        It goes to ``output`` where one is named, else into the process's folder, until the next but one is asked for.
+        It goes to ``output`` if given, else into the process's folder, where it stays until the next snapshot but one.
         Raises RecordingError when there is none.
         """
         return self._answer({"since_ns": since_ns, "output": None if output is None else str(output)})
@@ -60,7 +60,7 @@ class SnapshotProcess:
         return self._answer({"tick": True, "anew": anew})
 
     def _answer(self, request: dict[str, Any]) -> LiveSnapshot:
-        # Translates recordings: the window, which makes this object, does not.
+        # Imported late: the window makes this object without ever translating a recording.
         from warpline.recording.live.snapshots import LiveSnapshot
 
         with self._lock:
@@ -80,7 +80,7 @@ class SnapshotProcess:
         raise RecordingError(str(answer["failed"]))
 
     def _lost(self, process: subprocess.Popen[bytes]) -> None:
-        """Let go of a process that ended by itself. Raises RecordingError when no other one is to be started."""
+        """Drop a process that ended by itself. Raises RecordingError when it must not be started again."""
         if not self._over.is_set():
             status = _reaped(process)
             now_s = time.monotonic()
@@ -103,7 +103,7 @@ class SnapshotProcess:
         return self.ask(-length_ns)
 
     def end(self) -> None:
-        """Let the process end: it stops working and removes its snapshots. A question that waits gets an error."""
+        """Let the process end: it stops working and removes its snapshots. A pending request gets an error."""
         self._over.set()
         process = self._process
         if process is None:
@@ -132,7 +132,7 @@ class SnapshotProcess:
                 )
             except OSError as error:
                 raise RecordingError(str(error.strerror or error)) from error
-            if self._over.is_set():  # `end` came meanwhile and saw no process
+            if self._over.is_set():  # `end` was called meanwhile and saw no process
                 self.end()
                 raise RecordingError(tr("the process that follows the recording has ended"))
         return self._process

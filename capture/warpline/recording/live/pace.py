@@ -7,22 +7,22 @@ SHARE = 0.2
 """Share of one core that snapshots may take."""
 TICK_LEAST_S = 0.3
 TICK_MOST_S = 0.5
-"""Ticks are made so often at least, where that costs less than `FREE_SHARE`."""
+"""The longest time between two ticks, where that costs less than `FREE_SHARE`."""
 EASY_SHARE = 0.15
-"""Share of one core up to which ticks are made more often than that."""
+"""Up to this share of one core, ticks are made more often than that."""
 FREE_SHARE = 0.45
 BUSY_SHARE = 0.2
-"""Shares of one core that ticks may take: where cores are free, and where they are not."""
+"""Shares of one core that ticks may take: while cores are free, and while they are not."""
 _MOST_CPU_S = 0.5
 _EASY_CPU_S = 0.3
 LEAST_LENGTH_NS = 60_000_000_000
-"""A shorter part of a recording is not worth having: what it costs does not depend on its length alone."""
+"""A shorter part of a recording would not be cheaper: part of the cost does not depend on the length."""
 
 
 def tick_wait_s(cpu_s: float, wall_s: float, took_s: float) -> float:
     """Seconds to wait after a tick that cost ``cpu_s`` and took its process ``wall_s``, before the next is made.
 
-    ``took_s`` has gone by since it was asked for. A tick that waited for a core is a sign that others need it.
+    ``took_s`` is the time since the request. A tick that had to wait for a core shows that others need it.
     """
     if wall_s <= 1.5 * cpu_s + 0.02:
         every_s = max(TICK_LEAST_S, min(cpu_s / EASY_SHARE, TICK_MOST_S), cpu_s / FREE_SHARE)
@@ -47,7 +47,7 @@ class SnapshotPace:
         return max(LEAST_S, cpu_s / SHARE) - min(took_s, LEAST_S)
 
     def took(self, cpu_s: float, length_ns: int, *, is_whole: bool) -> None:
-        """Learn from a snapshot of the last ``length_ns`` of the recording, or of all of it."""
+        """Note the cost of a snapshot of the last ``length_ns`` of the recording, or of all of it."""
         if cpu_s > _MOST_CPU_S:
             self._length_ns = max(LEAST_LENGTH_NS, int(length_ns * 0.8 * _MOST_CPU_S / cpu_s))
         elif is_whole:

@@ -59,7 +59,7 @@ def main(directory: Path, nice: int = NICE) -> int:
 
 
 def _folder_for(directory: Path) -> TemporaryFolder:
-    """A folder beside the spool, where its capture will need room, too: often there is less of it in $TMPDIR."""
+    """A folder beside the spool, on the disk that must hold the capture anyway; $TMPDIR often has less space."""
     try:
         return TemporaryFolder(directory.absolute().parent)
     except OSError:
@@ -89,7 +89,7 @@ def _is_deserted() -> bool:
 
 
 def _step_back(nice: int) -> None:
-    """Leave the cores to the recorded program."""
+    """Lower our priority, to leave the cores to the recorded program."""
     with contextlib.suppress(OSError):
         os.setsid()
     with contextlib.suppress(OSError):

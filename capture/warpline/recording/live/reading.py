@@ -1,6 +1,6 @@
 """Reads a spool that grows, again and again, at the cost of what is new in it.
 
-A ring may drop records that pass (`warpline.recording.sources.source`): of those, only the ones that were written
+Of the records that a ring may drop (`passing_records`, see `warpline.recording.sources.source`), only those written
 since a given time are read, and the last one of each lane where records last. All others are read every time.
 """
 
@@ -27,7 +27,7 @@ from warpline.recording.spool.reader import (
 
 LOOK_BACK_NS = 10_000_000_000
 _DISORDER_NS = 2_000_000_000
-"""How much earlier the last record of a chunk may have ended than another one in it: GPU work comes out of order."""
+"""How much earlier a chunk's last record may end than another record in it: GPU work arrives out of order."""
 _Lane = tuple[int, int, int, int, int, int]
 """Record type and size, thread, `free`, process and its parent of the chunks that a lasting record is of"""
 
@@ -48,14 +48,14 @@ class _Growing:
         return chunk.closed or room - len(chunk.payload) < max(chunk.record_bytes, 8)
 
     def note(self, now_ns: int) -> None:
-        """The chunk has what it has now."""
+        """Note how much the chunk holds at this time."""
         if not self.written or self.written[-1][1] != len(self.chunk.payload):
             self.written.append((now_ns, len(self.chunk.payload)))
 
     def note_end(self, place: int) -> None:
-        """Nothing in the chunk, which is over, ended much later than its last record; ``place`` is where that says so.
+        """Note the end of a finished chunk: hardly anything in it ended later than its last record does (at ``place``).
 
-        So a reader who comes late need not read all that was recorded before.
+        So a reader that starts late need not read everything recorded before.
         """
         size, payload = self.chunk.record_bytes, self.chunk.payload
         if size < place + 8 or len(payload) < size:
@@ -70,13 +70,13 @@ class _Growing:
         return max((count for time_ns, count in self.written if time_ns <= since_ns), default=0)
 
     def forget(self, before_ns: int) -> None:
-        """Nobody asks for a time before this one any more."""
+        """Forget earlier times: nobody will ask for them again."""
         while len(self.written) > 1 and self.written[1][0] <= before_ns:
             del self.written[0]
 
 
 class GrowingSpool:
-    """One file. Chunks that are over and older than what is asked for are never looked at again."""
+    """One file. Finished chunks older than what is asked for are never looked at again."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class GrowingSpool:
         self._ends = {kind: at for kind, (at, _first, _behind) in lasting.items()}
         self._ends.update((kind, stop) for kind, (_start, stop) in places.items())
         self._page = 1
-        """Where chunks that are not known yet begin"""
+        """Where the chunks that are not known yet begin"""
         self._recent: list[_Growing] = []
         self._kept: list[Chunk] = []
         self._last: dict[_Lane, dict[bytes, bytes]] = {}
@@ -107,7 +107,7 @@ class GrowingSpool:
     def read(self, since_ns: int) -> list[SpoolFile]:
         """The file for each process that wrote into it, with the records since ``since_ns``.
 
-        That may be at most `LOOK_BACK_NS` earlier than what was asked for before; older records are left out. Raises
+        ``since_ns`` may be at most `LOOK_BACK_NS` earlier than in the last call; older records are left out. Raises
         RecordingError and OSError.
         """
         spool = SpoolFile.__new__(SpoolFile)
@@ -168,7 +168,7 @@ class GrowingSpool:
         return found
 
     def _go_back(self, since_ns: int) -> int:
-        """Make the last records what they were at an earlier time; returns when that was, ``since_ns`` or before it."""
+        """Restore the last records as they were at or before ``since_ns``; returns that time."""
         while len(self._former) > 1 and self._former[-1][0] > since_ns:
             del self._former[-1]
         since_ns, self._last = self._former.pop()

@@ -1,4 +1,4 @@
-"""How late records arrive: what a later snapshot of a recording adds to the time that an earlier one covered."""
+"""Measures how late records arrive: what a later snapshot adds to the time that an earlier one covered."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from warpline.storage import Capture, open_capture
 _FIRST_LATENESS_NS = 1_000_000_000
 """Assumed until two snapshots have been compared."""
 _LARGE_BYTES = 64 << 20
-"""A spool of which the first snapshot is not of all of the recording: it would take seconds."""
+"""Of a spool larger than this, the first snapshot does not cover all: that would take seconds."""
 _COMPARED = 4
-"""Snapshots whose lateness counts: what was late once is likely to be late again."""
+"""How many of the last snapshots' latenesses count: what was late once is likely to be late again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class SnapshotMaker:
         """A snapshot that leaves out what ended before ``since_ns`` (ns since the recording's start;
         negative: before its present end). The first of a large recording is of its last minute.
 
-        One with an ``output`` is the user's: it is written there and stays.
+        With an ``output`` it belongs to the user: it is written there and stays.
 
         Raises RecordingError, StorageError and Cancelled as `warpline.recording.finalise.finalise`.
         """
@@ -131,7 +131,7 @@ class SnapshotMaker:
         return snapshot
 
     def end_ns(self, session: Session) -> int:
-        """Where a snapshot ends, in the recorded machine's CLOCK_MONOTONIC: now, or with the last record that came."""
+        """Where a snapshot ends, in the recorded machine's CLOCK_MONOTONIC: now, or at the last record received."""
         if not session.is_remote:
             return time.monotonic_ns()
         spools, _problems = read_spools(session.directory)

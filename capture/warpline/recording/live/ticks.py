@@ -1,4 +1,4 @@
-"""Follows a running recording: each tick translates what came since the last one, and a little of what was before.
+"""Follows a running recording: each tick translates what arrived since the last one, and a little from before.
 
 A tick is an ordinary capture of the end of the recording, as a ring would cut it. The next one begins where nothing
 should change any more; `warpline.storage.live` joins them.
@@ -27,26 +27,26 @@ from warpline.recording.spool.schedule import last_time
 from warpline.storage import Capture, open_part
 
 FIRST_NS = 10_000_000_000
-"""How much of a recording the first tick covers, at most."""
+"""How much of a recording the first tick covers at most."""
 _FIRST_BYTES = 48 << 20
-"""How much of the spool it covers, about: 1.5 million ranges."""
+"""About how much of the spool it covers: 1.5 million ranges."""
 _LEAST_NS = 50_000_000
 _FIRST_LATENESS_NS = 200_000_000
 _MOST_NS = 10_000_000_000
 _REPAIRED_AFTER_NS = 20_000_000_000
 """Time between two ticks that look far back."""
 _REPAIRED_EVENTS = 400_000
-"""How many events such a tick may have, about."""
+"""About how many events such a tick may have."""
 _SHORT_NS = 25_000_000
-"""What begins so shortly before a tick is not worth reading again for: most of it was seen while it was open."""
+"""What begins less than this before a tick is not worth reading again: most of it was seen while it was open."""
 _COMPLETED_EVENTS = 100_000
-"""How many more events a tick may have, about, so that others are complete."""
+"""About how many more events a tick may have, so that others are complete."""
 _COMPARED = 16
 """Ticks whose lateness counts."""
 
 
 def _affordable_ns(tick: LiveSnapshot, events: int) -> int:
-    """The time in which about so many events happen, going by a tick; at most what can be read again."""
+    """The time in which about that many events happen, judging by a tick; at most what can be read again."""
     return min(LOOK_BACK_NS, events * (tick.head_ns - tick.kept_ns) // max(tick.events, 1))
 
 
@@ -65,7 +65,7 @@ class Ticker:
     def tick(self, *, anew: bool, cancelled: IsCancelled | None = None) -> LiveSnapshot:
         """What came since the last tick; with ``anew``, the end of the recording.
 
-        It begins earlier, now and then, where something came later than all that the last tick looked at.
+        Now and then it begins earlier, because something arrived later than the last tick looked back.
 
         Raises RecordingError where the recording keeps a ring, and as `warpline.recording.finalise.finalise`.
         """
@@ -89,7 +89,7 @@ class Ticker:
                 since = max(start, since - _affordable_ns(before, _REPAIRED_EVENTS))
         spools = self._spools.read(since)
         if before is not None:
-            # Records that are written when something ends: it would begin at the border otherwise.
+            # Some records are written only when something ends; without this, it would begin at the border.
             earliest = earliest_start(spools[0], passing_places(), since)
             if earliest < since - _SHORT_NS:
                 since = max(start, earliest, since - _affordable_ns(before, _COMPLETED_EVENTS))
@@ -129,7 +129,7 @@ class Ticker:
         return snapshot
 
     def _first_ns(self, elapsed_ns: int, *, anew: bool) -> int:
-        if not anew:  # a process that was killed has made the one before: there must be no gap
+        if not anew:  # the last tick was made by a process that was killed since: there must be no gap
             return FIRST_NS
         blocks = sum(path.stat().st_blocks for path in self._directory.glob("*.spool"))
         return min(FIRST_NS, elapsed_ns * _FIRST_BYTES // max(blocks * 512, 1))
@@ -148,7 +148,7 @@ class Ticker:
         if self._before is not None:
             snapshot, before = self._before
             late = lateness_ns(before, capture, base_ns, snapshot.head_ns)
-            # What came later than all that was looked at may have been even later.
+            # What arrived later than we looked back may have been even later than that.
             if late >= snapshot.head_ns - base_ns > 0 and base_ns == snapshot.settled_ns:
                 late, self._has_missed = 2 * late, True
             self._lateness.append(min(max(late, _LEAST_NS), _MOST_NS))

@@ -1,4 +1,4 @@
-"""Finds a place and a Python on the other machine, and takes our files there.
+"""Finds a folder on the other machine, and receives our files into it.
 
 This text is the program of its first process: it imports nothing of Warpline and runs with Python 3.9.
 """
@@ -26,7 +26,7 @@ def places() -> Iterator[str]:
 
 
 def usable(folder: str) -> bool:
-    """Whether nobody else can write to a folder, and we can, and programs can run there."""
+    """Whether only we can write to a folder, and programs can run from it."""
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
         status = os.lstat(folder)
@@ -61,7 +61,7 @@ def hold(folder: str) -> int:
 
 
 def exactly(count: int) -> bytes:
-    """So many bytes of standard input."""
+    """Read exactly this many bytes of standard input."""
     data = b""
     while len(data) < count:
         part = os.read(0, count - len(data))
@@ -94,7 +94,7 @@ def take(folder: str) -> int:
 
 
 def main(marker: str, digest: str) -> None:
-    """Say what is here, take what is missing, and run it."""
+    """Report which files are here, receive those that are missing, and run them."""
     os.umask(0o077)
     root = next((place for place in places() if usable(place)), "")
     folder = os.path.join(root, digest)

@@ -15,7 +15,7 @@ MAX_DATA_BYTES = 256 << 10
 """Bytes of a spool file or a stream in one frame."""
 BEAT_S = 2.0
 GONE_S = 15.0
-"""A connection is lost when nothing arrives for so long; either end sends at least every `BEAT_S`."""
+"""A connection counts as lost when nothing arrives for this long; each end sends at least every `BEAT_S`."""
 WINDOW_BYTES = 256 << 10
 """Bytes of a stream that may be on their way without having been acknowledged."""
 _HEAD = struct.Struct("<BI")
@@ -34,7 +34,7 @@ class FrameType(IntEnum):
     REQUEST = 2
     """What the far end is to do; the first frame."""
     HELLO = 3
-    """The far end has begun: which run this is."""
+    """The far end has started; says which run this is."""
     FAILED = 4
     """The request failed: ``message``."""
     STATUS = 5
@@ -52,9 +52,9 @@ class FrameType(IntEnum):
     CHECKED = 15
     """Answer: ``name``, ``again`` with the offsets of chunks to send again."""
     COMPLETE = 16
-    """``sizes`` of all files: whatever is not among them has gone."""
+    """``sizes`` of all files; any other file no longer exists."""
     TAKEN = 17
-    """The capture is written: the spool over there can go."""
+    """The capture is written: the far end may remove the spool."""
     OUTPUT = 20
     """Place (stream 1 or 2, offset), then output of the program."""
     INPUT = 21
@@ -78,11 +78,11 @@ class FrameType(IntEnum):
     PING = 28
     """``sent``: the clock here, to be sent back."""
     PONG = 29
-    """``sent`` as it came, and ``clock``: CLOCK_MONOTONIC over there, in ns."""
+    """``sent`` as received, and ``clock``: the far end's CLOCK_MONOTONIC, in ns."""
 
 
 def packed(kind: FrameType, body: bytes = b"") -> bytes:
-    """A frame."""
+    """Encode a frame."""
     if len(body) > MAX_BODY_BYTES:
         raise FrameError(f"a frame of {len(body)} bytes")
     return _HEAD.pack(kind, len(body)) + body

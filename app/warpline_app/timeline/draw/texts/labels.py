@@ -80,7 +80,7 @@ class Labels:
         """Use the texts that another capture's labels have drawn, in the same font, size and inks."""
         self._atlas = former._atlas
         self._short = ShortNames(self._atlas, self._add)
-        # Its own refers back to it: with that circle, its capture would stay in memory until circles are collected.
+        # A bound method would make a reference cycle, which keeps the capture in memory until a collection.
         former._short = self._short
 
     def prepare(

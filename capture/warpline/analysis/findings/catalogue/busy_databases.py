@@ -94,7 +94,7 @@ def _calls_database(case: Case, frames: list[str]) -> bool:
 def _usual_holder(
     case: Case, sleeps: Int64Array, writes: LibraryCalls, asleep: npt.NDArray[np.bool_]
 ) -> Where:
-    """Where the thread that writes to the database next is during most of the time of some sleeps.
+    """Where the thread that writes to the database next spends most of the time of some sleeps.
 
     Only one connection at a time may write, so the next one to write has the lock, unless it sleeps itself.
     """

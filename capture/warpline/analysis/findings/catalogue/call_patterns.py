@@ -37,9 +37,9 @@ _POLLS = ("poll", "select", "epoll_wait")
 _ACKNOWLEDGED_NS = (36_000_000, 60_000_000)
 """Linux delays an acknowledgement by at least 40 ms (TCP_DELACK_MIN, include/net/tcp.h)."""
 _SPREAD_NS = 6_000_000
-"""Delays further apart from their median than this come from something else."""
+"""Delays farther from their median than this have another cause."""
 _SMALL_BYTES = 1400
-"""A send below one segment of Ethernet is held back while another is not acknowledged (RFC 896)."""
+"""A send smaller than an Ethernet segment is held back while another one is unacknowledged (RFC 896)."""
 _FEWEST, _FEWEST_LOOKUPS, _FEWEST_POLLS = 5, 5, 20
 _SENDING = re.compile(r"(^|\.)(send|sendall|sendmsg|write|writelines|flush|request|putrequest|endheaders)$")
 _AT_MOST_LINES = 60

@@ -23,14 +23,14 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 _MOSTLY = 0.5
 _OFTEN = 0.6
-"""Share of the steps in which one rank is last for it to count as the late one."""
+"""Share of the steps in which a rank must be last to count as the late one."""
 _MANY_TIMES, _ENOUGH, _FEW, _ROWS = 20, 5, 0.1, 20
-"""A call is an outlier from this multiple of the median of its kind on, given enough calls; outliers are few."""
+"""From this multiple of its kind's median on, a call is an outlier, if there are enough calls and few outliers."""
 _SHORT_NS = 100_000
 """Collectives shorter than this cost mostly their latency."""
 _NUMBER = re.compile(r"\d+")
 _LATER = 0.2
-"""A rank arrives last in a step when it communicates this much less than the mean."""
+"""A rank arrived last in a step if it communicated this much less than the mean."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _communication(segments: Segments, starts: Int64Array, stops: Int64Array) ->
 
     def until(moment: Int64Array) -> Int64Array:
         at = np.searchsorted(own.start, moment, "right")
-        # Everything that began before, less what the last one does after the moment.
+        # The sum of all that began before, less what the last one does after that moment.
         excess = np.maximum(own.stop[np.maximum(at - 1, 0)] - moment, 0)
         total: Int64Array = ends[at] - np.where(at > 0, excess, 0)
         return total

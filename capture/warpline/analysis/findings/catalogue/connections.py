@@ -26,7 +26,7 @@ Int64Array = npt.NDArray[np.int64]
 _MANY = 16
 _SENDS, _RECEIVES = ("send", "write", "writev"), ("recv", "read", "readv")
 _FEW_REQUESTS = 4
-"""A connection that is used for more requests than this is kept open."""
+"""A connection with more requests than this counts as kept open."""
 
 
 def find_connections(case: Case) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ Int64Array = npt.NDArray[np.int64]
 _IDLE = 0.5
 """A core used for less than this share of the waiting time is idle."""
 _SEEN = 0.5
-"""Share of the waiting time that samples must cover."""
+"""Least share of the waiting time that samples must cover."""
 _SOME = 0.2
 """Share of the waiting time below which a set of allowed cores is ignored."""
 
@@ -98,7 +98,7 @@ def _is_of_library(case: Case, actor: int) -> bool:
 def _restricted(
     case: Case, pieces: Int64Array, gain: int, fields: dict[str, str | float]
 ) -> Iterator[Finding]:
-    """The program waits for cores while others are forbidden to it, or idle, and all cores would be enough."""
+    """The program waits for cores although other cores are forbidden to it or idle, and all cores would be enough."""
     cores = case.cores
     allowed = _allowed_cores(case)
     idle = _idle_cores(case, case.pieces.start[pieces], case.pieces.stop[pieces])

@@ -21,7 +21,7 @@ from warpline.model.times import format_duration
 
 
 def find_first_steps(case: Case) -> Iterator[Finding]:
-    """Find slow warm-up steps and the cause of their extra time."""
+    """Find slow warm-up steps, and what caused the extra time."""
     first = case.scope.first
     if first is None or not len(first) or not len(case.scope.steps):
         return

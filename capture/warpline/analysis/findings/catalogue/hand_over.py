@@ -60,7 +60,7 @@ def find_small_queues(case: Case) -> Iterator[Finding]:
         pieces = unclaimed(
             case, (first_in_chain(case, marked) >= 0) | _while_waiting(case, turns, (actor, giver))
         )
-        # With room for all items, the side with less to do finishes early and only the other one counts.
+        # With room for all items, the side with less to do finishes early, so only the other side's time counts.
         gain = min(put_ns, get_ns, int(case.pieces.length[pieces].sum()))
         place_of_get, place_of_put = case.where(_longest(case, gets)), case.where(_longest(case, puts))
         text = english(

@@ -119,7 +119,7 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
 
 
 def _gain_of_function(case: Case, group: WorkGroup, total_ns: int) -> int:
-    """The upper bound of the gain when one function has nearly all running time; else 0: no single place matters."""
+    """The upper bound of the gain if one function takes nearly all running time; else 0, as no single place matters."""
     rest = case.once(running_work).lines
     own = [
         line for line in rest if (line.hot.file, line.hot.function) == (group.hot.file, group.hot.function)

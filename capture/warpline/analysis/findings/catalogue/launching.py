@@ -107,7 +107,7 @@ def find_host(case: Case) -> Iterator[Finding]:
 
 
 def _late_launches(case: Case, pieces: Int64Array) -> Iterator[Finding]:
-    """The CPU did something else, or the launching call itself took long."""
+    """Findings for gaps in which the CPU did something else, or the launching call itself took long."""
     if not len(pieces):
         return
     where, share = _host_place(case, pieces)
@@ -163,7 +163,7 @@ def _inside_launches(case: Case, pieces: Int64Array) -> tuple[str, int]:
 
 
 def _slow_starts(case: Case, pieces: Int64Array) -> Iterator[Finding]:
-    """The GPU was free and the launch was done, but the work did not start at once."""
+    """Findings for work that started late although the GPU was free and the launch was done."""
     if not len(pieces):
         return
     length = case.pieces.length[pieces]

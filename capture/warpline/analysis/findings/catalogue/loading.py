@@ -100,7 +100,7 @@ def _in_main(case: Case, pieces: Int64Array) -> _Description:
 
 
 def _by_workers(case: Case, pieces: Int64Array) -> _Description:
-    """Workers are too slow, or the main process is slow to receive their batches."""
+    """Findings for workers that are too slow, or a main process that is slow to receive their batches."""
     length, leaf = case.pieces.length[pieces], case.pieces.leaf[pieces]
     is_loader = np.isin(case.segments.actor[leaf], sorted(case.loaders))
     works = is_loader & np.isin(case.segments.cause[leaf], (int(Cause.RUNNING), int(Cause.IMPORTING)))

@@ -36,7 +36,7 @@ Int64Array = npt.NDArray[np.int64]
 _BOUNDED = english("Nothing, if the number is meant as a limit: more at once would only share the cores.")
 _BUSY = (int(Cause.RUNNING), int(Cause.RUNNABLE))
 _NEARLY_ALL = 0.8
-"""Share of all cores that are busy from which on more threads at once would not help."""
+"""From this share of busy cores on, more threads at once would not help."""
 _OUTSIDE = tuple(map(int, (Cause.SLEEP, Cause.NETWORK, Cause.POLL, Cause.CHILD, Cause.FILE)))
 
 
@@ -92,7 +92,7 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
         return
     path = case.pieces.path[pieces]
     cause = np.where(path >= 0, case.segments.cause[np.maximum(path, 0)], -1)
-    # The holding line, where known, is where something can be done.
+    # Prefer the holding line, where known: that is where something can be done.
     leaf = case.pieces.leaf[pieces]
     hop = path[np.arange(len(path)), np.argmax(cause == kind.cause, 1)]
     held = case.segments.cause[leaf] != kind.cause
@@ -109,7 +109,7 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
         worst, remedy = Severity.CRITICAL, kind.remedy
         is_outside = one_of(case.segments.cause[leaf[own]], _OUTSIDE)
         if 2 * int(case.pieces.length[pieces[own][is_outside]].sum()) > group.time_ns:
-            # Those that wait for the lock could all wait for the outside at once, like its holder.
+            # Like the holder, all those that wait for the lock could wait for the outside world at once.
             waiting = len(np.unique(case.segments.actor[waits & (case.segments.by >= 0)]))
             gain = max(gain, group.time_ns * (waiting - 1) // max(waiting, 1))
         is_bound = kind.cause == Cause.SEMAPHORE and _are_cores_busy(case, waits)
@@ -120,7 +120,7 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
             gain = min(max(gain, case.gain_ns(leaves_like(case, group.pieces))), group.time_ns)
         text = kind.held
         if waits[case.pieces.leaf[group.pieces]].all():
-            # The holder was not recorded, or waits for the waiter: the place is where the lock is requested.
+            # The holder was not recorded, or waits for the waiter: use the place where the lock is requested.
             text = kind.requested
         elif all_waits - in_budget >= NOTE * case.fair_ns:
             text = kind.total

@@ -23,9 +23,9 @@ Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 _RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
 _PAGE_BYTES = 4096
+"""Assumed everywhere: on a machine with larger pages, the finding gets smaller, never larger."""
 _MOST_RATE, _MOST_NS = 1e18, float(1 << 62)
-"""A counter that stands for more, or is no number, is damaged."""
-"""Larger pages make the finding smaller, never larger."""
+"""Rates and times beyond these come from damaged counters."""
 _ROWS = 20
 
 

@@ -33,7 +33,7 @@ BoolArray = npt.NDArray[np.bool_]
 _MANY_THREADS, _MANY_PROCESSES = 40, 8
 _TINY_NS = 10_000_000
 _SHORT = 0.1
-"""Threads and processes of one item live for less than this share of the range."""
+"""Threads and processes started for one item live for less than this share of the range."""
 _STARTS_THREAD = re.compile(r"^Thread\.start \(.*threading\.py:")
 _STARTS_PROCESS = re.compile(
     r"^(BaseProcess\.start|Popen\.\w+|run|call|check_\w+) \(.*/(multiprocessing/\w+|subprocess)\.py:"

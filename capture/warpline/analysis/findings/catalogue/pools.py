@@ -39,16 +39,16 @@ _IDLE = (
     *(int(cause) for cause in SIGNALS if cause not in (Cause.PIPE, Cause.POLL, Cause.CHILD, Cause.RESULT)),
     *map(int, (*CONTENTION, Cause.NOT_RECORDED, Cause.BLOCKED, Cause.RUNNABLE)),
 )
-"""What a worker without a task does; for a core and for a lock it waits because of others."""
+"""What counts as idle: a worker without a task, and waits for a core or a lock, which are due to others."""
 _UNEVEN, _PARALLEL = 1.3, 1.02
-"""How many times the mean the busiest worker must have to do, and workers that count as working at the same time."""
+"""The busiest worker's load as a multiple of the mean, and the mean number of busy workers that counts as parallel."""
 _POOL = re.compile(r"/concurrent/futures/|/multiprocessing/pool\.py|/joblib/|/billiard/pool\.py")
 _MANAGES = re.compile(r"_ExecutorManagerThread\.|Pool\._handle_|_queue_management_worker")
 _LOOKED_AT = 8
 _CALLS_EACH = 3
-"""A pool whose workers do fewer tasks than this has little queued."""
+"""With fewer tasks per worker than this, a pool has little in its queue."""
 _BUSY = 0.8
-"""Share of the workers that must wait at the same time on average."""
+"""Share of the workers that must be waiting at the same time, on average."""
 
 
 def find_small_pools(case: Case) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
     in_pool = stacks_like(case, _is_task)
     outside = in_pool & one_of(case.segments.cause, _OUTSIDE)
     waits = first_in_chain(case, outside)
-    # What a peer computes for the answer takes a core, which more workers would not speed up.
+    # A peer needs a core to compute the answer; more workers would not make that faster.
     is_idle = one_of(case.segments.cause[case.pieces.leaf], _OUTSIDE)
     pieces = unclaimed(case, (waits >= 0) & (waits != case.pieces.root) & is_idle)
     if not len(pieces):
@@ -86,7 +86,7 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
         if made is not None:
             where = replace(where, **_place(made))
             text = english("{sentence} The pool is created at {place}.", sentence=text, place=place_of(made))
-        # With a worker for each task, the longest one is left.
+        # With one worker per task, only the longest task remains.
         gain = case.gain_ns(outside) - int((stop - start).max())
         yield from claim(case, group.pieces, make_finding(
             case, name="small_pool", title=english("Too few workers in a pool"), text=text, pieces=group.pieces,
@@ -132,7 +132,7 @@ def find_uneven_workers(case: Case) -> Iterator[Finding]:
         if lengths < _PARALLEL * union_ns(segments.start[order], segments.stop[order]):
             continue
         last = int(workers[int(np.argmax(time))])
-        # Alone it also waits for a core alone: with its share, the others would wait for cores of their own.
+        # A lone worker's waits for a core count too: with the work shared, the others would have waits of their own.
         theirs = np.zeros(len(segments), bool)
         theirs[active[segments.actor[active] == last]] = True
         waits = first_in_chain(case, theirs)
@@ -143,7 +143,7 @@ def find_uneven_workers(case: Case) -> Iterator[Finding]:
         lasted = case.pieces.stop[pieces] - np.maximum(case.pieces.start[pieces], finished)
         works = busy[waits[pieces]]
         alone, excess = int(lasted.sum()), float(time.max() - time.mean())
-        # By how much the time alone is longer than the work in it, and the share of all work that is too much.
+        # How much longer the time alone is than the work in it, and the share of all work that is in excess.
         stretch, share = alone / max(int(lasted[works].sum()), 1), excess / max(case.working_ns, 1)
         where, path = where_of(case, pieces, deepest=False), usual_path(case, pieces)
         handed = line_that_hands_out(case, *task_names[number - 1])
@@ -171,7 +171,7 @@ def _place(where: Where) -> dict[str, Any]:
 
 
 def _longest_place(case: Case, segments: IntArray, pieces: IntArray) -> Where:
-    """The place with most time of the segments (one for each piece of the case) of some pieces."""
+    """The place with most of the time of some pieces; ``segments`` has one segment for each piece of the case."""
     places = case.group_of_segment[segments[pieces]]
     total = np.bincount(places, case.pieces.length[pieces])
     total[0] = 0

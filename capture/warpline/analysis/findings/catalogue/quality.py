@@ -25,7 +25,7 @@ _FULL_QUEUE = re.compile(r"command.?buffer.?full", re.IGNORECASE)
 _DRIVER_OVERHEAD = re.compile(
     r"command.?buffer.?full|driver.?compiler|module.?loading|lazy.?function|uvm.?activity", re.IGNORECASE
 )
-"""Overheads that CUPTI reports but the driver causes (CUpti_ActivityOverheadKind)."""
+"""Overheads that CUPTI reports although the driver causes them (CUpti_ActivityOverheadKind)."""
 _LOST = 0.1
 
 

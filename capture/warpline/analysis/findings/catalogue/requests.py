@@ -30,7 +30,7 @@ _REPLIES = (int(Cause.NETWORK), int(Cause.POLL))
 _WAITS = tuple(int(cause) for cause in Cause if cause < Cause.RUNNABLE and cause != Cause.GIL)
 _SERVES = re.compile(r"\baccept\b|/selectors\.py|/asyncio/|/socketserver\.py|/trio/|/uvloop/")
 _MANY = 16
-"""Fewer requests than this would gain little from running at once."""
+"""Fewer requests than this would gain little from being sent at once."""
 
 
 def find_requests(case: Case) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def find_requests(case: Case) -> Iterator[Finding]:
     segments, root = case.segments, case.pieces.root
     serves = stacks_like(case, lambda frames: any(_SERVES.search(frame) for frame in frames[:4]))
     waits = one_of(segments.cause[root], _REPLIES) & ~serves[root] & (case.group_of_segment[root] > 0)
-    # What a server computes for the reply takes a core, which more requests at once would not speed up.
+    # A server needs a core to compute the reply; more requests at once would not make that faster.
     pieces = unclaimed(case, waits & one_of(segments.cause[case.pieces.leaf], _WAITS))
     for group in groups(case, pieces, case.group_of_segment[root[pieces]]):
         own = root[group.pieces]

@@ -20,7 +20,7 @@ _WRITES = ("write", "writev", "pwrite")
 _SYNCS = ("fsync", "fdatasync")
 _OFTEN = 50
 _EACH_TIME = 0.8
-"""Share of the openings that must be followed by a write; the others read."""
+"""Least share of the openings that must be followed by a write; the others only read."""
 
 
 def find_rewritten_files(case: Case) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def find_rewritten_files(case: Case) -> Iterator[Finding]:
     path, count = usual_object(case, opens)
     if count < _OFTEN:
         return
-    # A database that syncs for each transaction also opens its journal each time: that is `waits_for_file`.
+    # A database that syncs for each transaction also opens its journal each time: `waits_for_file` reports that.
     if 2 * int(named(case, calls, _SYNCS).sum()) > count:
         return
     strings = case.view.capture.strings

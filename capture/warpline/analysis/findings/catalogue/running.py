@@ -30,7 +30,7 @@ from warpline.model.intervals import merge_intervals
 Int64Array = npt.NDArray[np.int64]
 _NOTHING = np.empty(0, np.int64)
 _LONG_IMPORTS_NS = 250_000_000
-"""Shorter imports are a large share of short programs only."""
+"""Shorter imports matter only in short programs."""
 
 
 def find_imports(case: Case) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def find_imports(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     where = where_of(case, pieces)
-    # The waits for a core that imports had do not make them a larger problem.
+    # Waits for a core during imports must not raise their severity.
     gain = min(case.gain_of_pieces(pieces), int(case.pieces.length[pieces].sum()))
     text = english(
         "Importing modules takes {time} of {whole} ({percent:.0f} %), mostly imported at {place}.",

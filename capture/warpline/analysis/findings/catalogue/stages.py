@@ -30,11 +30,11 @@ from warpline.i18n import english
 
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
 _WORKS = (int(Cause.RUNNING), int(Cause.RUNNABLE), int(Cause.GIL))
-"""What a stage does that has items; it waits for a core and for the GIL because of others."""
+"""What a stage does while it has items. Waits for a core or the GIL count as work: they are due to others."""
 _FEWEST = 5
-"""A pipeline waits at a queue at least so often."""
+"""How often a pipeline must at least wait at a queue."""
 _BUSY, _WAITED = 0.8, 0.3
-"""Share of the pipeline's time in which its slowest stage works, and in which a neighbour waits for it."""
+"""Least share of the pipeline's time in which its slowest stage works, and in which a neighbour waits for it."""
 
 
 def find_busy_stages(case: Case) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ _DRIFT = 1.2
 _FEWEST_OF_TREND = 12
 _BEYOND = 3.0
 _EACH = 0.12
-"""The least share of the growth between two neighbouring quarters; even growth has a third."""
+"""The least share of the growth between two neighbouring quarters; with even growth it is a third."""
 
 
 def find_steps(case: Case) -> Iterator[Finding]:

@@ -35,9 +35,9 @@ Int64Array = npt.NDArray[np.int64]
 _PART = 0.1
 """Share of the range below which a stream does not matter."""
 _BESIDE = 0.05
-"""Share of the other streams' work that may overlap; with more, the streams are in use."""
+"""Largest share of the other streams' work that may overlap; with more, the streams already run side by side."""
 _SMALL = 0.8
-"""Share of the work that must be small kernels."""
+"""Least share of the work that must be small kernels."""
 _MOST_STREAMS = 64
 _ORDERED = re.compile(r"^(cu|cuda|hip)(StreamWaitEvent|GraphLaunch|EventSynchronize)")
 """Calls that make one stream wait for another, so that their work is not independent."""

@@ -60,7 +60,7 @@ def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
         if not len(pieces):
             continue
         where, time_ns = usual_call_place(case, vain), int(case.pieces.length[pieces].sum())
-        # Those of other threads that wait beside this path, too: the cure shortens them all.
+        # Waits of other threads beside this path count too: the cure shortens them all.
         in_vain = _are_inside(case, vain, np.arange(len(case.segments), dtype=np.int64))
         text = english(
             "{time} of {whole} ({percent:.0f} %) passes in reads that end by a timeout: {count:,} times, {each} each, "
@@ -78,10 +78,10 @@ def find_reads_until_timeout(case: Case) -> Iterator[Finding]:
 
 
 def _vain_reads(case: Case, own: LibraryCalls) -> LibraryCalls:
-    """The reads that time out after data and before the thread's next request, or before nothing more."""
+    """The reads that time out after data has come, and before the thread's next request or its last one."""
     own = own.take(np.lexsort((own.start, own.object, own.thread)))
     sends, polls = named(case, own, _SENDS), named(case, own, _POLLS)
-    # A socket with a timeout is also asked whether it takes more before each send.
+    # Before each send, a socket with a timeout is also polled for room.
     before_send = np.concatenate([sends[1:] & _are_same(own)[1:-1], [False]])[: len(own)]
     kept = np.flatnonzero(~(polls & (own.result > 0) & before_send))
     own, sends, polls = own.take(kept), sends[kept], polls[kept]

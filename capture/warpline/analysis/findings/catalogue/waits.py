@@ -97,12 +97,12 @@ _LEAVES = {
 }
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
 _NAMED = ("file", "network", "pipe", "poll")
-"""Waits whose sentence names the calls."""
+"""Waits whose sentence names the calls that were made."""
 _SYNCS = ("fsync", "fdatasync", "msync")
 _SHORT = 0.15
-"""A wait shorter than this share of the range, for a thread that worked all along, was not what the program is for."""
+"""A wait for a thread that worked all along counts as incidental below this share of the range."""
 _MANY_SYNCS = 10
-"""From this many on, syncing is for each item of something."""
+"""From this many syncs on, the program syncs for each item."""
 _SIGNAL_TITLES = {
     int(Cause.EVENT): english("Waiting for an event"),
     int(Cause.QUEUE_EMPTY): english("Waiting for a queue item"),
@@ -163,7 +163,7 @@ def _leaf_finding(
         name, title = "slow_stage", english("Slowest stage of a pipeline")
         remedy = english("Speed up this stage, or run several of it in parallel.")
     is_known = key != "blocked" or reads_pages
-    # An unknown cause promises no gain.
+    # No gain can be promised for an unknown cause.
     gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0
     if key == "sleep" and keeps_pace(case, np.unique(case.pieces.leaf[group.pieces]), where):
         worst, title, gain = Severity.NOTE, english("Sleeping to keep a pace"), 0
@@ -240,7 +240,7 @@ def find_children(case: Case) -> Iterator[Finding]:
         own = threads[case.target.thread].process if case.target.thread is not None else -1
         children = {threads[actor].process for actor in actors.tolist() if actor < len(threads)} - {own}
         gain = case.gain_ns(leaves_like(case, group.pieces))
-        # A child that ends before its parent waits for it explains no wait, but it was started all the same.
+        # A child that ends before its parent waits for it explains no wait, but it still counts as started.
         waits = calls_of_waits(case, group.pieces)
         reaped = np.unique(waits.result[named(case, waits, ("wait",)) & (waits.result > 0)])
         count = max(len(children), len(reaped))

@@ -20,9 +20,9 @@ Int64Array = npt.NDArray[np.int64]
 _CONDITIONS = tuple(map(int, (Cause.CONDITION, Cause.EVENT, Cause.SEMAPHORE)))
 _MANY_THREADS, _MANY_WAKE_UPS = 4, 200
 _FOR_NOTHING = 0.75
-"""Share of the wake-ups after which the thread waits again at once."""
+"""Least share of the wake-ups after which the thread waits again at once."""
 _IN_HERDS = 0.1
-"""Share of the threads that a notify_all() usually wakes at once."""
+"""Least share of the threads that a notify_all() usually wakes at once."""
 _AT_ONCE_NS = 300_000
 """A thread that runs for less than this between two waits at one place found nothing to do."""
 _TOGETHER_NS = 15_000

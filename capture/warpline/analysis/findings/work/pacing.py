@@ -29,7 +29,7 @@ _ENOUGH, _ABSOLUTE, _EVEN = 24, -0.35, 0.3
 They must vary less than the given share of their mean."""
 _ASKS = (int(Cause.NETWORK), int(Cause.POLL))
 _ONE_EACH = 1.5
-"""More sleeps for each wait than this poll for something."""
+"""With more sleeps per wait than this, the sleeps poll for something."""
 _OWN_WORKERS = re.compile(r"/multiprocessing/")
 _SERVERS = re.compile(r"/socketserver\.py|/http/server\.py|/xmlrpc/server\.py|/wsgiref/")
 _SLEEP = re.compile(r"(^|\.)sleep$")

@@ -42,7 +42,7 @@ _HANDLED = 0.1
 _MANY_CALLS, _FEW_BYTES = 1000, 512
 """From so many calls of one line on, they are mentioned; below so many bytes each, they are the problem."""
 _MESSAGES = ("send", "recv")
-"""Calls whose size the protocol decides."""
+"""Calls whose size is set by the protocol."""
 _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
 _READS, _WRITES = ("read", "readv", "pread"), ("write", "writev", "pwrite")
@@ -54,7 +54,7 @@ _OTHER = 0.03
 _LASTING = 0.5
 """Share of its time in the first third that a cache's misses take in the last third, if it never fills."""
 _FEWEST = 30
-"""Fewer samples show no growth."""
+"""With fewer samples, growth cannot be shown."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,7 +112,7 @@ def running_work(case: Case) -> RunningWork:
     _name_small_calls(hots, counted)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
-        # What has one origin has one cure.
+        # Lines with one origin have one cure.
         owner = _owner(hot) if hot.origin is None else hot.origin
         key = (hot.kind.key, hot.file, owner) if hot.kind is not None else hot.place
         keys.setdefault(key, []).append(number)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from warpline.analysis.findings.work.source_lines import Function, SourceFile, dotted
 
 _ROUNDS = 20
-"""Through how many assignments, calls and returns values are followed."""
+"""How many assignments, calls and returns a value is followed through."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ _SECONDS = 20
 
 
 def check_agent(root: Path) -> None:
-    """Leave the reason beside the agent if it cannot be used here. Done once for each version.
+    """Check once for each version whether the agent works here; if not, leave the reason in a file beside it.
 
     Raises OSError.
     """

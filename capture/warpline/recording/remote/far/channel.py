@@ -30,7 +30,7 @@ class Channel:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether bytes wait for the connection."""
+        """Whether there are queued bytes that the connection has not accepted yet."""
         return bool(self._unsent)
 
     def send(self, frame: bytes) -> None:
@@ -38,7 +38,7 @@ class Channel:
         self._unsent += frame
 
     def flush(self) -> None:
-        """Write what the connection takes.
+        """Write as much as the connection accepts.
 
         Raises OSError when it is lost.
         """
@@ -68,7 +68,7 @@ class Channel:
         return self._reader.feed(data)
 
     def close(self) -> None:
-        """Give the connection up; the relay ends."""
+        """Give up the connection; the relay then ends."""
         os.close(self.incoming)
         os.close(self.outgoing)
         if self._relay is not None:

@@ -43,16 +43,16 @@ from warpline.recording.remote.frames import (
 
 _SHORTEST_TICK_S = 0.05
 _SHARE = 50
-"""A look at the spool may take this part of the time: 2 % of a core."""
+"""Looking at the spool may take this share of the time: 2 % of a core."""
 _NO_RESULT = {"failed": "the recorder was killed, or the disk there is full"}
 _MOST_ROUNDS = 5
-"""A program that outlives its recording may change a record at any time: the last comparison counts."""
+"""Comparisons at most: a program that outlives its recording may keep changing records."""
 _PATIENCE_S = 3600.0
-"""How long a finished run without a connection keeps its process; its folder stays."""
+"""How long the process of a finished run waits for a connection; the folder stays."""
 
 
 class Keeper:
-    """Keeps one run. ``recorder`` is the process id of the recorder, 0 without one, and ``status`` its pipe or −1."""
+    """Keeps one run. ``recorder`` is the recorder's process id (0: none), ``status`` its status pipe (−1: none)."""
 
     def __init__(
         self, run: Path, request: dict[str, Any], streams: Streams | None, *, recorder: int, status: int
@@ -61,7 +61,7 @@ class Keeper:
         self._recorder, self._status = recorder, status
         self._unread_status = b""
         self._statuses: dict[str, dict[str, Any]] = {}
-        """The last status of each state, for a connection that comes later."""
+        """The last status of each state, for later connections."""
         options = request.get("options", {})
         self._spool = Path(request["spool"])
         self._is_ring = bool(options.get("ring_ns"))
@@ -311,7 +311,7 @@ class Keeper:
         self._next_look = begun + (0.01 if is_busy or is_final else max(_SHORTEST_TICK_S, took * _SHARE))
 
     def _send_all(self, channel: Channel, frames: Iterator[bytes]) -> bool:
-        """Send frames while the connection takes them; whether that were all."""
+        """Send frames while the connection accepts them; returns whether all were sent."""
         while channel.has_room:
             frame = next(frames, None)
             if frame is None:

@@ -1,6 +1,6 @@
 """Folders of the recorder on the other machine: its own files by version, and one folder for each run.
 
-Recorders of several versions may begin, run and clean up there at once. A process holds the folder of its version
+Recorders of several versions may start, run and clean up there at once. A process holds the folder of its version
 (`boot.hold`), and a folder is removed under another name, so that one that has its name is complete.
 """
 
@@ -25,7 +25,7 @@ def runs_folder(root: Path) -> Path:
 
 
 def new_run(root: Path, name: str, info: dict[str, Any]) -> Path:
-    """The folder of a new run, which the other end has named.
+    """Make the folder of a new run; the other end chose its name.
 
     Raises OSError.
     """
@@ -50,7 +50,7 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The content of a small file; nothing if it cannot be read."""
+    """The content of a small file; empty if it cannot be read."""
     try:
         values = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -113,9 +113,9 @@ def remove_old_versions(root: Path, newest: int = 2) -> None:
 
 
 def clean(root: Path, held: int = -1) -> dict[str, Any]:
-    """Remove everything except runs whose captures are not written, and what these need. Returns the runs that stay.
+    """Remove everything except runs without a written capture and what these need. Returns the runs that stay.
 
-    ``held`` is what keeps the folder of this version for this process.
+    ``held`` is the descriptor by which this process holds the folder of its version.
     """
     remove_old_versions(root, 0)
     runs = known_runs(root)

@@ -14,7 +14,7 @@ from warpline.recording.session import RecordingOptions
 
 
 def record_here(run: Path, request: dict[str, Any], status: int) -> None:
-    """Record what a request asks for; its result lies in the run's folder afterwards."""
+    """Record what a request asks for, and leave the result in the run's folder."""
 
     def tell(values: dict[str, Any]) -> None:
         nonlocal status

@@ -35,7 +35,7 @@ from warpline.recording.symbols import library
 
 
 def serve(root: Path, held: int = -1) -> int:
-    """Read the request from standard input and answer it. ``root`` is the folder of this version, ``held`` keeps it."""
+    """Read the request from standard input and answer it. ``root`` is this version's folder, ``held`` holds it."""
     # Functions are named at the other end.
     library.require_elf_reader = lambda: None
     try:
@@ -80,7 +80,7 @@ def _exactly(count: int) -> bytes:
 
 
 def _send_file(request: dict[str, Any]) -> int:
-    """A file, unless the other end has it."""
+    """Send a file, unless the other end already has it."""
     path = os.path.join(os.path.expanduser("~"), str(request["path"]))
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
@@ -105,7 +105,7 @@ def _write(data: bytes) -> None:
 
 
 def _answer(root: Path, request: dict[str, Any], held: int) -> dict[str, Any]:
-    """Requests that are answered at once."""
+    """Answer a request that needs no further frames."""
     action = request.get("action")
     if action == "doctor":
         from dataclasses import asdict
@@ -189,7 +189,7 @@ def _keep(run: Path, request: dict[str, Any], *, is_new: bool) -> int:
 def _be_keeper(run: Path, request: dict[str, Any], ready: int, *, is_new: bool) -> int:
     os.setsid()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # A transport that runs on this machine ignores these; the program must not inherit that.
+    # A transport on this machine makes us ignore these signals; the program must not inherit that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -242,7 +242,7 @@ def _start_recorder(
 
 
 def _relay(keeper: socket.socket, values: dict[str, Any]) -> int:
-    """Hand our standard streams to the keeper and wait until it gives the connection up."""
+    """Hand our standard streams to the keeper and wait until it gives up the connection."""
     import json
 
     with keeper:

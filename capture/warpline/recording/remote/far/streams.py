@@ -25,7 +25,7 @@ class ProgramOutput:
         self.is_at_end = False
         self._kept: deque[bytes] = deque()
         self._first = 0
-        """Offset of the first byte that is kept, and below: of the next to be sent and behind the last."""
+        """Offsets of the first byte that is kept and (below) of the next one to send and of the end."""
         self._next = 0
         self._end = 0
 
@@ -36,11 +36,11 @@ class ProgramOutput:
 
     @property
     def unacknowledged(self) -> int:
-        """Bytes on their way."""
+        """Bytes sent but not yet acknowledged."""
         return self._next - self._first
 
     def read(self) -> None:
-        """Take what the program has written."""
+        """Read what the program has written."""
         if self.is_at_end:
             return
         try:
@@ -58,7 +58,7 @@ class ProgramOutput:
             self._drop(self._kept.popleft())
 
     def read_rest(self) -> None:
-        """The program has ended: take what is there, though a child of it may keep the stream open."""
+        """Read the rest once the program has ended, even if a child of it keeps the stream open."""
         while not self.is_at_end:
             before = self._end
             self.read()
@@ -77,16 +77,16 @@ class ProgramOutput:
         return offset, data
 
     def received(self, count: int) -> None:
-        """The other end has so many bytes of the stream."""
+        """Note that the other end has received ``count`` bytes of the stream."""
         while self._kept and self._first + len(self._kept[0]) <= count:
             self._first += len(self._kept.popleft())
 
     def send_again(self) -> None:
-        """A new connection: what was not acknowledged has to be sent again."""
+        """Send everything unacknowledged again: there is a new connection."""
         self._next = self._first
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if not self.is_at_end:
             self.is_at_end = True
             os.close(self.descriptor)
@@ -107,7 +107,7 @@ class ProgramInput:
         self._is_ending = False
         self.is_closed = False
         self.received = self.acknowledged = 0
-        """Bytes that have arrived; of those that the program's pipe has taken, what the other end was told."""
+        """Bytes that have arrived and (below) how many consumed bytes the other end was told of."""
 
     @property
     def has_work(self) -> bool:
@@ -120,7 +120,7 @@ class ProgramInput:
         return self.received - len(self._waiting)
 
     def add(self, offset: int, data: bytes) -> None:
-        """Input has arrived; no bytes end it. What had arrived before is left out."""
+        """Queue input that has arrived, skipping what had arrived before; no bytes mean the end of the input."""
         if not data:
             self._is_ending = True
         elif offset + len(data) > self.received and offset <= self.received:
@@ -130,7 +130,7 @@ class ProgramInput:
         self.write()
 
     def write(self) -> None:
-        """Pass on as much as the program takes."""
+        """Pass on as much input as the program accepts."""
         if self.is_closed:
             self._waiting = b""
             return
@@ -156,7 +156,7 @@ class ProgramInput:
 
 
 class Streams:
-    """The ends of the streams that stay with us, and those of the program."""
+    """Our ends of the streams, and the program's."""
 
     def __init__(self, terminal: tuple[int, int] | None) -> None:
         """``terminal`` is the size of the other end's terminal; None for three pipes.
@@ -179,7 +179,7 @@ class Streams:
             self.outputs = {1: ProgramOutput(output_read), 2: ProgramOutput(error_read)}
 
     def resize(self, rows: int, columns: int) -> None:
-        """The other end's terminal has another size."""
+        """Set the size of the program's terminal to that of the other end's."""
         if self.is_terminal and not self.outputs[1].is_at_end:
             resize(self.outputs[1].descriptor, rows, columns)
 

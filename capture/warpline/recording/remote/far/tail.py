@@ -52,11 +52,11 @@ class _File:
     """Ends, by their beginning, of places between chunks where none has begun (yet)."""
     open: set[int] = field(default_factory=set)
     is_done: bool = False
-    """Its writer has finished it, and everything is sent."""
+    """Whether its writer has finished it and everything was sent."""
 
 
 class Tail:
-    """What has been sent of a spool directory. With ``is_ring`` chunks may be emptied and merged later."""
+    """Follows a spool directory and sends what is new. With ``is_ring``, chunks may be emptied and merged later."""
 
     def __init__(self, directory: Path, *, is_ring: bool) -> None:
         self._directory = directory
@@ -65,7 +65,7 @@ class Tail:
         self._small: dict[str, bytes] = {}
 
     def news(self) -> Iterator[bytes]:
-        """Frames with everything that is new; take as many as the channel has room for, then ask again."""
+        """Frames with everything that is new; send as many as the channel has room for, then ask again."""
         for name in _names(self._directory):
             path = self._directory / name
             try:
@@ -187,7 +187,7 @@ class Tail:
             known.end = behind
 
     def _walk_again(self, descriptor: int, known: _File) -> None:
-        """Look at all chunks of a ring: some have been emptied, and empty neighbours are one chunk now."""
+        """Look at all chunks of a ring again: some may have been emptied and merged with empty neighbours."""
         offset = HEADER_BYTES
         seen: set[int] = set()
         while offset < known.end:

@@ -1,4 +1,4 @@
-"""Sends a recording of this machine to somebody who only watches it; the recording does not notice."""
+"""Sends a recording of this machine to somebody who only watches it, without affecting the recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpline.recording.session import load_session
 
 _TICK_S = 0.25
 _SHARE = 50
-"""A look at the spool may take this part of the time: 2 % of a core."""
+"""Looking at the spool may take this share of the time: 2 % of a core."""
 
 
 def watch(request: dict[str, Any]) -> int:

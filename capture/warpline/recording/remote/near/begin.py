@@ -27,7 +27,7 @@ class FarSettings:
     directory: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     spool: str = ""
-    """Folder for the recording over there; one in the user's cache by default."""
+    """Folder for the recording on the other machine; by default one in the user's cache there."""
     ends_with_us: bool = False
     """Whether the program ends when the connection is lost."""
 

@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 30
 
 
 def needed_files(directory: Path) -> list[str]:
-    """Paths over there of files that name functions of a recording."""
+    """Paths, on the other machine, of the files that name a recording's functions."""
     spools, _problems = read_spools(directory)
     paths: dict[str, None] = dict.fromkeys(module_paths(spools))
     for spool in spools:
@@ -31,7 +31,7 @@ def needed_files(directory: Path) -> list[str]:
 
 
 class FetchedFiles:
-    """Files of the other machine below a folder here, as they arrive."""
+    """Receives files of the other machine into a folder here."""
 
     def __init__(self, folder: Path, paths: Sequence[str]) -> None:
         self.folder, self.paths = folder, list(paths)
@@ -44,9 +44,9 @@ class FetchedFiles:
         return self._ended == len(self.paths)
 
     def add(self, name: str, data: bytes) -> None:
-        """Content of the file with this number; no bytes end it.
+        """Add content to the file with this number; no bytes mean its end.
 
-        The files only name functions: what does not fit the limit or the disk is left out. Raises FrameError for what
+        The files only name functions, so what exceeds the limit or the disk is left out. Raises FrameError for what
         was not asked for.
         """
         if name != str(self._ended) or self.is_complete:

@@ -16,12 +16,12 @@ from warpline.recording.remote.frames import MAX_DATA_BYTES, WINDOW_BYTES, Frame
 from warpline.recording.signals import Received
 
 _MOST_WAITING_BYTES = WINDOW_BYTES + 2 * MAX_DATA_BYTES
-"""Output that waits for its reader: the window, and what was on its way."""
+"""Output that may wait for its reader: the window, and what was on its way."""
 _HANDLED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 class LocalSignals:
-    """The signals that end programs, one by one: they are meant for the program over there."""
+    """Receives the signals that end programs, one by one, to pass them to the program on the other machine."""
 
     def __init__(self) -> None:
         self._received: list[int] = []
@@ -64,7 +64,7 @@ class LocalSignals:
 
 
 class LocalInput:
-    """Our standard input, as far as the other end takes it."""
+    """Our standard input, read only as fast as the other end accepts it."""
 
     def __init__(self, *, is_used: bool = True) -> None:
         self.is_at_end = not is_used
@@ -72,11 +72,11 @@ class LocalInput:
 
     @property
     def may_read(self) -> bool:
-        """Whether there is something to wait for."""
+        """Whether the input should be polled: it is open, and the other end accepts more."""
         return not self.is_at_end and self.sent - self.consumed < WINDOW_BYTES
 
     def read(self) -> bytes:
-        """What has arrived; nothing at the end."""
+        """Read what has arrived; empty at the end of the input."""
         try:
             data = os.read(0, MAX_DATA_BYTES // 4)
         except OSError:
@@ -98,9 +98,9 @@ class LocalOutput:
         self._thread.start()
 
     def add(self, offset: int, data: bytes) -> None:
-        """Output has arrived; what had arrived before is left out. The program may have written more than is kept.
+        """Queue output that has arrived, skipping what had arrived before; there may be a gap if too much was written.
 
-        Raises FrameError when the other end does not wait until what it has sent is written.
+        Raises FrameError when the other end sends more than it may before the output is written.
         """
         fresh = data[max(0, self.received - offset) :]
         if offset > self.received:
@@ -139,7 +139,7 @@ def terminal_size() -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def raw_terminal(is_wanted: bool) -> Iterator[None]:
-    """In this context our terminal passes every key on; Ctrl-C travels as a byte."""
+    """In this context our terminal passes every key on; Ctrl-C is sent as a byte."""
     if not is_wanted or sys.platform == "win32":
         yield
         return

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}(\.\d{1,20}){0,2}\.spool")
 _SMALL_FILES = frozenset({"session.json", "control", "stderr"})
 _MOST_FILES = 65_536
 _MOST_OPEN = 64
-"""A program of many processes has more files than a process may open."""
+"""Files open at a time: a program of many processes has more files than we may open."""
 _LARGEST_CHUNK = 64 << 20
 _LARGEST_FILE = 1 << 38
 """Apparent size: chunks that a ring has emptied are holes."""
@@ -62,7 +62,7 @@ class Mirror:
         os.close(self._folder)
 
     def apply(self, kind: FrameType, body: bytes) -> None:
-        """Write what a frame says."""
+        """Apply a frame to the mirror."""
         name, offset, data = file_of(body)
         self._left -= len(data)
         self._uncompared += len(body) * _MOST_COMPARISONS
@@ -105,7 +105,7 @@ class Mirror:
         return wrong
 
     def complete(self, sizes: Any) -> None:
-        """Give every file its size, and remove those that are not there any more."""
+        """Give every file its final size, and remove files that no longer exist on the other machine."""
         if not isinstance(sizes, dict):
             raise FrameError("sizes that are none")
         for name, size in sizes.items():
@@ -120,7 +120,7 @@ class Mirror:
                 os.unlink(name, dir_fd=self._folder)
 
     def _announce(self, name: str, offset: int, header: bytes) -> None:
-        """A chunk begins or has grown."""
+        """Note a chunk that is new or has grown."""
         if len(header) != CHUNK_HEADER_BYTES:
             raise FrameError("not the header of a chunk")
         magic, _type, _bytes, _tid, size, committed, _free = CHUNK.unpack_from(header)
@@ -170,7 +170,7 @@ class Mirror:
             os.replace(f"{name}.part", name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def _session(self, data: bytes) -> bytes:
-        """The session as it is valid here: of another machine, with our output."""
+        """The session as valid here: marked as of another machine, with our output."""
         try:
             values = read_json(data)
             host = values.get("host")
@@ -198,7 +198,7 @@ class Mirror:
 
 
 def _chunk_at(chunks: dict[int, int], offset: int) -> int | None:
-    """The chunk that a byte lies in: bytes come in order, so it is one of the last ones as a rule."""
+    """The chunk that a byte lies in; usually one of the last, since bytes arrive in order."""
     for start in reversed(chunks):
         if start <= offset < start + chunks[start]:
             return start

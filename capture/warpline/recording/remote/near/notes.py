@@ -33,12 +33,12 @@ def notes_folder() -> Path:
 
 
 def is_run(name: object) -> bool:
-    """Whether this can be the name of a run: it becomes the name of a file."""
+    """Whether a text is valid as the name of a run, and so as a file name."""
     return isinstance(name, str) and _RUN.fullmatch(name) is not None
 
 
 def remember(note: RunNote) -> None:
-    """Write a note; nothing where that is not possible."""
+    """Write a note, if possible; errors are ignored."""
     with contextlib.suppress(OSError):
         notes_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         (notes_folder() / f"{note.run}.json").write_text(json.dumps(asdict(note)))

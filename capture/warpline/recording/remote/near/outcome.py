@@ -1,4 +1,4 @@
-"""What the other end says about a recording, as values that can be used here: nothing in it is trusted."""
+"""Validates what the other end says about a recording: nothing in it is trusted."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def safe(value: Any) -> Any:
 
 
 def own_status(status: dict[str, Any]) -> dict[str, Any]:
-    """A status without a process id of the other machine under a name that stands for one of this machine."""
+    """The status with the remote process id as ``far_pid``: ``target_pid`` stands for a process of this machine."""
     if "target_pid" in status:
         status |= {"target_pid": 0, "far_pid": status["target_pid"]}
     return status

@@ -26,7 +26,7 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True)
 class FarPackage:
-    """The files by their paths in a folder of the other machine; ``digest`` names their content."""
+    """The files by their paths below a folder of the other machine; ``digest`` identifies their content."""
 
     files: dict[str, bytes]
     digest: str
@@ -42,7 +42,7 @@ class FarPackage:
 
 @lru_cache(maxsize=1)
 def far_package() -> FarPackage:
-    """What is sent from this installation."""
+    """The package that this installation sends."""
     files = dict(sorted(_files()))
     digest = hashlib.sha256()
     for name, content in files.items():

@@ -14,17 +14,17 @@ from typing import Any
 from warpline.recording.remote.frames import FrameError, FrameType, packed_json
 
 _WINDOW_NS = 10_000_000_000
-"""The ping with the shortest way is kept of each such time."""
+"""Of each stretch of this length, the ping with the shortest round trip is kept."""
 _FIRST_PINGS, _FIRST_EVERY_NS, _EVERY_NS = 8, 100_000_000, 1_000_000_000
 _MOST_WINDOWS = 10_000
 _DRIFT = 100e-6
-"""The most by which two clocks are taken to run apart: 100 ppm, what a bad crystal does."""
+"""The greatest assumed drift between two clocks: 100 ppm, that of a bad crystal."""
 _LATEST_NS = 1 << 61
 
 
 @dataclass(frozen=True)
 class Ping:
-    """A ping that came back: when it was sent and received here, and the clock over there in between, in ns."""
+    """A ping that came back: when it was sent and received here, and the other machine's clock in between, in ns."""
 
     sent_ns: int
     received_ns: int
@@ -32,12 +32,12 @@ class Ping:
 
     @property
     def way_ns(self) -> int:
-        """How long it was on its way there and back."""
+        """The round-trip time."""
         return self.received_ns - self.sent_ns
 
 
 def offset_of(pings: Sequence[Ping]) -> tuple[int, int] | None:
-    """How much the clock over there is ahead of ours, and by how much that may be wrong at any of the pings, in ns.
+    """How far the other machine's clock is ahead of ours, and the largest possible error of that at any ping, in ns.
 
     A clock was read between sending and receiving, so each ping bounds the offset from both sides. Clocks drift: one
     ping narrows the bounds of its neighbours by what two clocks can drift apart until then. The offset is the middle of
@@ -53,7 +53,7 @@ def offset_of(pings: Sequence[Ping]) -> tuple[int, int] | None:
             apart = round(_DRIFT * (last.received_ns - first.sent_ns)) + 1
             low = max(bounds[number][0], bounds[other][0] - apart)
             high = min(bounds[number][1], bounds[other][1] + apart)
-            # A clock that was set or stood still in between narrows nothing.
+            # If a clock was set or stood still in between, neighbours narrow nothing.
             bounds[number] = (low, high) if low <= high else bounds[number]
     low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
     return (low + high) // 2, -((low - high) // 2)
@@ -70,7 +70,7 @@ def own_clock() -> str:
 
 
 class FarClock:
-    """The clock over there, as pings tell."""
+    """The other machine's clock, measured by pings."""
 
     def __init__(self) -> None:
         self._best: list[Ping] = []
@@ -78,7 +78,7 @@ class FarClock:
         self._waiting_ns = self._next_ns = self._window_ns = 0
 
     def ping(self) -> bytes | None:
-        """A frame to send now; None when it is too early for another."""
+        """The frame to send now; None when it is too early for another ping."""
         now = time.monotonic_ns()
         if now < self._next_ns or (self._waiting_ns and now - self._waiting_ns < _WINDOW_NS):
             return None
@@ -88,7 +88,7 @@ class FarClock:
         return packed_json(FrameType.PING, {"sent": now})
 
     def take(self, values: dict[str, Any]) -> None:
-        """An answer that has arrived; one to an earlier ping is ignored.
+        """Take an answer; one to an earlier ping is ignored.
 
         Raises FrameError.
         """

@@ -24,11 +24,11 @@ from warpline.untrusted import read_json, visible
 
 SCHEME = "ssh://"
 _MOST_BYTES = 20 << 30
-"""What the cache may keep; the files that were opened least recently leave it first."""
+"""Size limit of the cache; the files opened least recently are removed first."""
 _ABANDONED_S = 24 * 3600.0
-"""A part that has not grown for so long belongs to a process that was killed."""
+"""A partial file that has not grown for this long belongs to a process that was killed."""
 Progress = Callable[[int, int], None]
-"""Told the bytes that have arrived, and all."""
+"""Called with the number of bytes that have arrived, and of all bytes."""
 
 
 def fetch_location(
@@ -103,7 +103,7 @@ def _fetch(connect: Callable[..., Connection], host: str, path: str, copy: Path,
 
 
 def _keep_bound(newest: Path) -> None:
-    """Remove parts that nobody fetches any more, and what is too much for the cache, except the newest file."""
+    """Remove abandoned partial files, and the oldest files beyond the cache's limit, except the newest."""
     left, now = _MOST_BYTES, time.time()
     folders: list[tuple[float, Path, int]] = []
     for entry in newest.parent.iterdir():

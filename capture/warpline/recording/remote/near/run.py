@@ -103,7 +103,7 @@ class FarRun:
             self._signals.close()
 
     def _leave_by_signal(self) -> None:
-        """Before there is a program, signals are for us: what was begun is undone."""
+        """Before the program starts, signals are meant for us: undo what was begun."""
         for received in () if self._is_connected else self._signals.take():
             raise SystemExit(128 + received.number)
 
@@ -134,13 +134,13 @@ class FarRun:
 
     @property
     def _has_arrived(self) -> bool:
-        """Whether everything is here that the capture needs."""
+        """Whether everything that the capture needs has arrived."""
         return self._is_complete and self._files is not None and self._files.is_complete
 
     def _step(self, server: ControlServer | None) -> None:
-        """Wait for something, and do it.
+        """Wait for the next event and handle it.
 
-        Raises RecordingError when the connection is lost, FrameError when it makes no sense.
+        Raises RecordingError when the connection is lost, FrameError for an invalid frame.
         """
         others = [(self._signals.descriptor, select.POLLIN)]
         if server is not None:
@@ -272,7 +272,7 @@ class FarRun:
         self._report(status)
 
     def _control(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The reply of the recorder over there to a request of the control socket here."""
+        """The remote recorder's reply to a request that arrived on the control socket here."""
         self._asked += 1
         self._replies.clear()
         self._connection.send(packed_json(FrameType.CONTROL, {**request, "id": self._asked}))
@@ -296,7 +296,7 @@ class FarRun:
                 self._connection.send(packed_json(FrameType.SIZE, {"rows": size[0], "columns": size[1]}))
 
     def _left(self, text: str) -> str:
-        """Why nothing more arrives here, and how to go on."""
+        """Why nothing more arrives here, and how to continue."""
         if self._is_greeted:  # before, it is not known here what has been written
             self._remember()
         if not self._is_greeted and self._request["action"] != "resume":
@@ -369,7 +369,7 @@ class FarRun:
             self._written = error
 
     def _forget(self) -> None:
-        """The recording is here: remove it over there."""
+        """Remove the recording from the other machine: it is complete here."""
         notes.forget(self._run)
         if not self._connection.say_last(packed(FrameType.TAKEN)):
             # The connection was lost at the last moment. Another failure leaves a folder there (`doctor --clean`).

@@ -45,9 +45,9 @@ _PYTHONS = ("python3", *(f"python3.{minor}" for minor in range(20, 8, -1)), "/us
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc"})
 _SILENCE_S = 20.0
-"""How long a command may be silent before the user is told that it is waited for."""
+"""How long a command may be silent before the user is told that we are waiting for it."""
 _UNINTERRUPTED = ("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh")
-"""Ctrl-C is for the program over there; ssh would end by it."""
+"""Ctrl-C is meant for the remote program; it would end ssh."""
 _START = """for p in {pythons}; do
 t=$("$p" -I -c "import base64, sys, zlib; print(sys.version_info >= (3, 9))" 2>/dev/null) && [ "$t" = True ] &&
 exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" {arguments}
@@ -64,7 +64,7 @@ class FarMachine:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """What messages call the machine."""
         return self.host or shlex.join(self.via)
 
     @property
@@ -75,11 +75,11 @@ class FarMachine:
 
     @property
     def is_ssh(self) -> bool:
-        """Whether ssh takes us there."""
+        """Whether it is reached by ssh."""
         return not self.via or Path(self.via[0]).name == "ssh"
 
     def command(self, line: str) -> list[str]:
-        """The command that runs a shell line there. ssh joins its words for the shell of the other side."""
+        """The command that runs a shell line on the machine. ssh joins its words for the shell at the other end."""
         joined = f"exec sh -c {shlex.quote(line)}"
         if not self.via:
             return ["ssh", "-T", "-e", "none", self.host, joined]
@@ -127,7 +127,7 @@ def _require_open_input(words: tuple[str, ...]) -> None:
 
 
 class Connection:
-    """A connection to the far end of the recorder, after our files are there."""
+    """A connection to the far end of the recorder, once our files are on the machine."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class Connection:
         self._unsent += frame
 
     def flush(self) -> None:
-        """Write what the connection takes. Its end shows when reading."""
+        """Write as much as the connection accepts. A closed connection shows up when reading."""
         now = time.monotonic()
         if now - self._sent > BEAT_S and not self._unsent:
             self.send(packed(FrameType.BEAT))
@@ -257,7 +257,7 @@ class Connection:
         raise RecordingError(self.lost_text())
 
     def say_last(self, frame: bytes, timeout_s: float = 10.0) -> bool:
-        """Send the frame after which the far end ends the connection; whether it ended it in order."""
+        """Send the frame after which the far end closes the connection; returns whether it closed it properly."""
         self.send(frame)
         deadline = time.monotonic() + timeout_s
         with contextlib.suppress(FrameError, OSError, subprocess.TimeoutExpired):
@@ -364,7 +364,7 @@ class Connection:
             self._process.wait(2.0)
         status = self._process.poll()
         text = visible(said[-400:].decode("utf-8", "replace").strip())
-        if status == 255 and self.place.is_ssh:  # it has said why
+        if status == 255 and self.place.is_ssh:  # it has given the reason
             if self.place.host:
                 return tr("ssh could not connect to {host}", host=self.place.host)
             return tr("{command}: could not connect", command=self.place.title)

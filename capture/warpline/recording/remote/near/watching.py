@@ -22,7 +22,7 @@ _MOST_BYTES = 64 << 30
 
 
 class SpoolCopy:
-    """A recording on another machine, as it arrives. ``spool`` is its copy, ``name`` what it is called there."""
+    """Copies a recording from another machine. ``spool`` is the copy, ``name`` what it is called there."""
 
     def __init__(self, connection: Connection, spool: Path) -> None:
         self.spool = spool

@@ -73,7 +73,7 @@ class Timeline {
     let top = 0;
     for (const row of data.rows) {
       const count = Math.max(1, row.lanes.length);
-      const high = row.lanes.length ? LANE : GROUP;
+      const high = row.height || (row.lanes.length ? LANE : GROUP);
       for (let lane = 0; lane < count; lane++) {
         this.lines.push({ top, high, title: lane ? "" : row.title, depth: row.depth, boxes: row.lanes[lane] || [],
           isGroup: !row.lanes.length });
@@ -134,16 +134,18 @@ class Timeline {
   boxes(pen, palette, line, y) {
     let taken = -1;
     for (let at = firstAfter(line.boxes, this.view[0]); at < line.boxes.length; at++) {
-      const [start, length, name, token] = line.boxes[at];
+      const [start, length, name, token, , share = 1] = line.boxes[at];
       if (start > this.view[1]) break;
       const left = Math.max(HEADER, this.toX(start)), right = Math.min(this.width, this.toX(start + length));
       if (right <= taken) continue; // what ends within a pixel that is painted already
       const wide = Math.max(1, right - left - (right - left > 3 ? 1 : 0));
       const color = this.color(this.data.colors[token]);
       pen.fillStyle = color;
-      pen.fillRect(left, y + 1, wide, line.high - 2);
+      const filled = Math.max(1, Math.round(share * (line.high - 2)));
+      pen.fillRect(left, y + line.high - 1 - filled, wide, filled);
       taken = Math.max(left + 1, right);
-      if (wide > 34 && name >= 0) this.label(pen, inkOn(color, palette), this.data.names[name], left, y, wide, line.high);
+      if (wide > 34 && name >= 0 && filled >= 14)
+        this.label(pen, inkOn(color, palette), this.data.names[name], left, y + line.high - 1 - filled, wide, filled);
     }
   }
 

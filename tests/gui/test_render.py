@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QImage
 
+from warpline.model.derived_rows import DerivedRow
+from warpline.storage import open_capture
+from warpline.storage.notes_file import Notes, notes_path, write_notes
 from warpline_app.look.theme import DARK, LIGHT
 
 
@@ -47,6 +51,26 @@ def test_a_picture_is_drawn_without_a_display(sample: Path, tmp_path: Path) -> N
     assert has_color(image, DARK.hex("kernel")) > 100
     assert has_color(image, DARK.hex("running")) > 100
     assert [path.name for path in tmp_path.iterdir()] == ["out.png"]
+
+
+def test_derived_rows_are_drawn_and_foreign_queries_run_on_request_only(sample: Path, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    run, settings = tmp_path / "run.h5", str(tmp_path / "settings")
+    shutil.copy(sample, run)
+    row = DerivedRow(title="all", sql="SELECT 0 AS ts, 100000000 AS dur, 'all of it' AS name", color="sync")
+    with open_capture(run) as capture:
+        write_notes(notes_path(run), Notes(rows=(row,), capture=capture.uuid))
+    arguments = ("render", run, "-o", tmp_path / "out.png", "--size", "900x500")
+    plain = warpline(*arguments, XDG_CONFIG_HOME=settings, APPDATA=settings)
+    assert (plain.returncode, plain.stderr.count("--run-queries")) == (0, 1)
+    before = has_color(QImage(str(tmp_path / "out.png")), DARK.hex("sync"))
+    run_all = warpline(*arguments, "--run-queries", XDG_CONFIG_HOME=settings, APPDATA=settings)
+    assert (run_all.returncode, run_all.stderr) == (0, "")
+    after = has_color(QImage(str(tmp_path / "out.png")), DARK.hex("sync"))
+    assert after > before + 3_000
+    page = warpline("export", run, tmp_path / "out.html", "--run-queries", XDG_CONFIG_HOME=settings)
+    assert page.returncode == 0
+    assert "all of it" in (tmp_path / "out.html").read_text("utf-8")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.cli.arguments import add_range_option, add_track_option, size_px
+from warpline.cli.arguments import (
+    add_range_option,
+    add_run_queries_option,
+    add_track_option,
+    size_px,
+    tell_foreign_queries,
+)
 from warpline.i18n import english, tr
 from warpline.model.errors import UsageError
 from warpline_app.look.theme import THEMES
@@ -69,6 +75,7 @@ class RenderCommand:
             default="dark",
             help=tr("colour theme"),
         )
+        add_run_queries_option(parser)
         parser.add_argument(
             "--window", action="store_true", help=tr("render the whole window, with its panels")
         )
@@ -76,6 +83,7 @@ class RenderCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Write the picture; returns 0."""
         from warpline.library.opening import open_path
+        from warpline.query.derived_contents import kept_rows
         from warpline.storage.notes_file import notes_of
         from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
 
@@ -83,8 +91,10 @@ class RenderCommand:
             raise UsageError(tr("there is no folder {path}", path=args.output.absolute().parent))
         opened = open_path(args.file, lambda _fraction, _text: None, lambda: False)
         notes = notes_of(args.file, opened.capture.uuid)
-        picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme, notes)
         try:
+            rows = kept_rows(opened.capture, args.file, runs_all=args.run_queries)
+            tell_foreign_queries(rows)
+            picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme, notes, rows)
             prepare_offscreen(args.scale)
             draw = _window_drawing() if args.window else render
             save_picture(draw(opened.capture, picture, args.file.name), args.output)

@@ -257,7 +257,10 @@ class ExportDialog(QDialog):
         path = self.path
         is_archive = self.compress.isChecked() and path.suffix.lower() == ".h5"
         options = ExportOptions(
-            compress=is_archive, anonymize=self.anonymize.isChecked(), notes=self._state.notes
+            compress=is_archive,
+            anonymize=self.anonymize.isChecked(),
+            notes=self._state.notes,
+            rows=self._view.document.derived.shown,
         )
         exporter = self.exporter()
         if exporter is None or self._is_busy:

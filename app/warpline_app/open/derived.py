@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ from PySide6.QtCore import QObject, Signal
 
 from warpline.i18n import tr, tr_n
 from warpline.model.derived_rows import DerivedRow
-from warpline.model.errors import Cancelled, UsageError, WarplineError
-from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.model.progress import IsCancelled, Progress
+from warpline.query.allowed_queries import AllowedQueries, foreign_text
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageTarget
 from warpline_app.remembered.settings import Settings
@@ -19,10 +20,7 @@ from warpline_app.state.timeline_state import TimelineState
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline_app.open.derived_content import DerivedContent
-
-MOST_ALLOWED = 1_000
-_KEY = "queries_allowed"
+    from warpline.storage.columns.derived_events import DerivedContent, ShownRow
 
 
 class DerivedRows(QObject):
@@ -39,16 +37,15 @@ class DerivedRows(QObject):
         """``capture_now`` returns the capture, None when it is gone."""
         super().__init__(parent)
         self._capture_now, self._state = capture_now, state
-        self._settings: Settings | None = None
-        self._allowed: set[str] = set()
+        self._allowed = AllowedQueries(Path(os.devnull))
         self._contents: dict[str, DerivedContent] = {}
         self._problems: dict[str, str] = {}
         self._job: Job | None = None
         state.derived_rows_changed.connect(self._rows_changed)
 
     def remember_in(self, settings: Settings) -> None:
-        """Keep in the settings which queries are allowed."""
-        self._settings = settings
+        """Keep beside the settings which queries are allowed."""
+        self._allowed = AllowedQueries(settings.folder)
 
     def content(self, row: DerivedRow) -> DerivedContent | None:
         """What the row shows; None while there is nothing."""
@@ -58,7 +55,7 @@ class DerivedRows(QObject):
         """Why the row shows nothing; empty while its query runs."""
         if row.sql in self._problems:
             return self._problems[row.sql]
-        return "" if self.is_allowed(row) else tr("not run: somebody else's query")
+        return "" if self.is_allowed(row) else foreign_text()
 
     @property
     def is_busy(self) -> bool:
@@ -67,14 +64,11 @@ class DerivedRows(QObject):
 
     def is_allowed(self, row: DerivedRow) -> bool:
         """Whether the user wrote the row's query or allowed it."""
-        return self._mark(row.sql) in self._allowed or self._mark(row.sql) in self._known()
+        return row.sql in self._allowed
 
     def allow(self, sql: str) -> None:
         """Run a query from now on, on this computer: the user wrote it, or clicked on its row."""
-        mark = self._mark(sql)
-        self._allowed.add(mark)
-        if self._settings is not None and mark not in self._known():
-            self._settings.set_record(_KEY, {"marks": [*self._known(), mark][-MOST_ALLOWED:]})
+        self._allowed.add(sql)
         self._problems.pop(sql, None)
         self.changed.emit()
         self._next()
@@ -106,23 +100,31 @@ class DerivedRows(QObject):
 
     def take_over(self, other: DerivedRows) -> None:
         """Show what another document of the same capture shows, without running a query."""
-        self._contents = dict(other._contents)
+        self._contents, self._problems = dict(other._contents), dict(other._problems)
         self.changed.emit()
+
+    def show_all(self, rows: Iterable[ShownRow]) -> None:
+        """Show these rows and no others, without running a query."""
+        shown = tuple(rows)
+        for row, content in shown:
+            if isinstance(content, str):
+                self._problems[row.sql] = content
+            else:
+                self._contents[row.sql] = content
+        self._state.set_derived_rows(row for row, _content in shown)
+
+    @property
+    def shown(self) -> tuple[ShownRow, ...]:
+        """All rows with what they show, or why they show nothing."""
+        return tuple(
+            (row, self._contents.get(row.sql) or self.problem(row) or tr("running …"))
+            for row in self._state.derived_rows
+        )
 
     def close(self) -> None:
         """End the query that runs."""
         if self._job is not None:
             self._job.cancel()
-
-    def _known(self) -> list[str]:
-        found = [] if self._settings is None else self._settings.record_of(_KEY).get("marks")
-        return [mark for mark in found if isinstance(mark, str)] if isinstance(found, list) else []
-
-    @staticmethod
-    def _mark(sql: str) -> str:
-        import hashlib  # loads OpenSSL, which the first frame does not need
-
-        return hashlib.sha256(sql.encode("utf-8", "replace")).hexdigest()[:32]
 
     def _rows_changed(self, _rows: object) -> None:
         self.changed.emit()
@@ -144,6 +146,8 @@ class DerivedRows(QObject):
             return
 
         def work(progress: Progress, is_cancelled: IsCancelled) -> dict[str, DerivedContent | str]:
+            from warpline.query.derived_contents import contents_of
+
             return contents_of(capture, due, progress, is_cancelled)
 
         job = Job(work, self)
@@ -162,30 +166,3 @@ class DerivedRows(QObject):
                 self._contents[sql] = content
         self.changed.emit()
         self._next()
-
-
-def contents_of(
-    capture: Capture, queries: list[str], progress: Progress, is_cancelled: IsCancelled
-) -> dict[str, DerivedContent | str]:
-    """What each query's result shows, or why it shows nothing. Raises Cancelled, WarplineError without DuckDB."""
-    from warpline.query.session import QuerySession
-    from warpline_app.open.derived_content import MOST_EVENTS, derived_content
-    from warpline_app.open.query_runs import run_query
-
-    found: dict[str, DerivedContent | str] = {}
-    with QuerySession([Path(capture.path)]) as session:
-        for place, sql in enumerate(queries):
-            check_cancelled(is_cancelled)
-            progress(place / len(queries), tr("running …"))
-            try:
-                result = run_query(session, sql, MOST_EVENTS, is_cancelled)
-                if result.has_more:
-                    raise UsageError(
-                        tr("a row shows at most {most:,} events; select fewer", most=MOST_EVENTS)
-                    )
-                found[sql] = derived_content(result, capture)
-            except Cancelled:
-                raise
-            except WarplineError as error:
-                found[sql] = str(error)
-    return found

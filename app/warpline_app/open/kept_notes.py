@@ -11,6 +11,7 @@ from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError
 from warpline.model.notes import Note
 from warpline.storage.notes_file import (
+    MAX_ROWS,
     Notes,
     entries_of,
     note_of,
@@ -71,7 +72,16 @@ class KeptNotes(QObject):
         known = {note.id: note for note in mine.notes}
         self._known = replace(self._known, deleted=merged.deleted)
         self._state.set_notes(merged.notes)
-        self._state.set_derived_rows(merged.rows)
+        self._state.set_derived_rows(merged.rows[:MAX_ROWS])
+        if len(merged.rows) > MAX_ROWS:
+            self._messages.show(
+                tr(
+                    "a capture has at most {most} derived rows; {count:,} of the file are left out",
+                    most=MAX_ROWS,
+                    count=len(merged.rows) - MAX_ROWS,
+                ),
+                "warning",
+            )
         return sum(known.get(note.id) != note for note in merged.notes)
 
     def write_now(self) -> None:

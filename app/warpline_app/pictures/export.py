@@ -63,7 +63,9 @@ class PngExporter:
         """
         capture, selection, out = job.capture, job.selection, job.out
         require_widgets()
-        self._draw(capture, replace(picture_of(capture, selection), notes=job.notes), out)
+        self._draw(
+            capture, replace(picture_of(capture, selection), notes=job.notes, rows=job.options.rows), out
+        )
         return out
 
     def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:

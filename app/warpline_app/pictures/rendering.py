@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
     from warpline.storage import Capture
+    from warpline.storage.columns.derived_events import ShownRow
     from warpline_app.open.document import Document
     from warpline_app.state.timeline_state import TimelineState
     from warpline_app.timeline.widgets.view import TimelineView
@@ -43,6 +44,7 @@ class Picture:
     scale: float = 1.0
     theme: str = "dark"
     notes: tuple[Note, ...] = ()
+    rows: tuple[ShownRow, ...] = ()
 
 
 def require_widgets(scale: float = 1.0) -> None:
@@ -137,6 +139,7 @@ def document_of(
     if tracks:
         document.state.change_filter(only=tracks)
     document.state.set_notes(picture.notes)
+    document.derived.show_all(picture.rows)
     if prepare is not None:
         prepare(document.state)
     return document

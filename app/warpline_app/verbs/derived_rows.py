@@ -24,9 +24,10 @@ def _derived(nav: Navigator) -> DerivedRow | None:
     return next((known for known in nav.state.derived_rows if known.id == wanted), None)
 
 
-def _is_foreign(nav: Navigator) -> bool:
+def _is_empty(nav: Navigator) -> bool:
+    """Whether the query was not run, or failed."""
     row = _derived(nav)
-    return row is not None and not nav.document.derived.is_allowed(row)
+    return row is not None and bool(nav.document.derived.problem(row))
 
 
 def _run(nav: Navigator) -> None:
@@ -59,10 +60,10 @@ DERIVED_COMMANDS: tuple[WindowCommand, ...] = (
         "Run the query of this row",
         "View",
         _run,
-        needs=(A_DERIVED_ROW, Need(if_timeline(_is_foreign), "The query of this row has run")),
+        needs=(A_DERIVED_ROW, Need(if_timeline(_is_empty), "The query of this row has run")),
         group="derived",
         in_menu=False,
-        hint="Somebody else wrote it; it reads this capture and nothing else",
+        hint="For a query that somebody else wrote, or that failed; it reads this capture and nothing else",
     ),
     timeline_command(
         "derived.rename",

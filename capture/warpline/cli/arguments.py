@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model.times import parse_range, parse_time
+
+if TYPE_CHECKING:
+    from warpline.storage.columns.derived_events import ShownRow
 
 TimeRange = tuple[int | None, int | None]
 """Start and end in nanoseconds since the start of the capture; None where an end was left open."""
@@ -52,6 +58,32 @@ def add_range_option(parser: argparse.ArgumentParser) -> None:
             "only this part; times take units and count from the start of the capture (1.2s:1.3s, :500ms)"
         ),
     )
+
+
+def add_run_queries_option(parser: argparse.ArgumentParser) -> None:
+    """``--run-queries`` as ``args.run_queries``."""
+    parser.add_argument(
+        "--run-queries",
+        action="store_true",
+        help=tr(
+            "also run the queries of derived rows beside the capture that somebody else wrote; "
+            "they read the capture and nothing else"
+        ),
+    )
+
+
+def tell_foreign_queries(rows: Sequence[ShownRow]) -> None:
+    """Say on stderr how many derived rows show nothing because somebody else wrote their query."""
+    from warpline.query.derived_contents import foreign_count
+
+    count = foreign_count(rows)
+    if count:
+        text = tr_n(
+            "{count} derived row is empty: somebody else wrote its query; --run-queries runs it",
+            "{count} derived rows are empty: somebody else wrote their queries; --run-queries runs them",
+            count,
+        )
+        print(text, file=sys.stderr)
 
 
 def add_track_option(parser: argparse.ArgumentParser) -> None:

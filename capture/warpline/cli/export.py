@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from warpline.cli.arguments import add_range_option, add_track_option
+from warpline.cli.arguments import add_range_option, add_run_queries_option, add_track_option
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, tr_n
 from warpline.model import UsageError, format_duration
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+    from warpline.storage.columns.derived_events import ShownRow
+
+_SHOWN = frozenset({"html", "png", "svg"})
+"""Formats that show derived rows."""
 
 
 class ExportCommand:
@@ -42,6 +50,8 @@ class ExportCommand:
                 "put pseudonyms in place of paths, hosts, users, arguments and process names; print first what is kept"
             ),
         )
+
+        add_run_queries_option(parser)
 
     def run(self, args: argparse.Namespace) -> int:
         """Writes the file and prints the number of events."""
@@ -80,7 +90,12 @@ class ExportCommand:
                 print("\n".join(what_changes(capture)), flush=True)
             with ProgressLine() as line:
                 notes = notes_of(Path(args.file), capture.uuid)
-                options = ExportOptions(compress=args.compress, anonymize=args.anonymize, notes=notes)
+                rows = (
+                    () if args.anonymize else _rows(capture, Path(args.file), exporter.name, args.run_queries)
+                )
+                options = ExportOptions(
+                    compress=args.compress, anonymize=args.anonymize, notes=notes, rows=rows
+                )
                 written = export_capture(capture, out, selection, options, progress=line.show)
         count = f"{expected.events:,}"
         print(
@@ -93,6 +108,21 @@ class ExportCommand:
             )
         )
         return 0
+
+
+def _rows(capture: Capture, source: Path, format_name: str, runs_all: bool) -> tuple[ShownRow, ...]:
+    """The derived rows that a format shows, or keeps with their queries."""
+    from warpline.cli.arguments import tell_foreign_queries
+    from warpline.query.derived_contents import kept_rows
+    from warpline.storage.notes_file import rows_of
+
+    if format_name == "capture":
+        return tuple((row, "") for row in rows_of(source, capture.uuid))
+    if format_name not in _SHOWN:
+        return ()
+    rows = kept_rows(capture, source, runs_all=runs_all)
+    tell_foreign_queries(rows)
+    return rows
 
 
 command = ExportCommand()

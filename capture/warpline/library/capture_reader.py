@@ -292,7 +292,7 @@ class CaptureReader:
         require_memory()
         with ThreadPoolExecutor(1) as drawing:
             picture = drawing.submit(self._picture, range, track, height)
-            page = page_of(capture, ExportSelection(part.start_ns, part.stop_ns, part.tracks))
+            page = page_of(capture, self.path, ExportSelection(part.start_ns, part.stop_ns, part.tracks))
             return NotebookPage(page, picture.result(), height)
 
     def _picture(self, part: TimeRange | None, track: Patterns | None, height: int) -> PngPicture | None:

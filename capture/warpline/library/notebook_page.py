@@ -7,10 +7,13 @@ import tempfile
 from html import escape
 from pathlib import Path
 
+from warpline.interchange.export.exporter import ExportOptions
 from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection
 from warpline.library.pictures import PngPicture
+from warpline.query.derived_contents import kept_rows
 from warpline.storage import Capture
+from warpline.storage.notes_file import notes_of
 
 _THEMES = {
     "dark": '[data-jp-theme-light="false"], .vscode-dark, .dark, .dark-theme',
@@ -55,7 +58,10 @@ class NotebookPage:
         return f"<page with a timeline, {len(self.html.encode()):,} bytes; a notebook shows it>"
 
 
-def page_of(capture: Capture, selection: ExportSelection) -> str:
-    """The page that ``warpline export -o PAGE.html`` writes for a part of a capture. Raises ExportError."""
+def page_of(capture: Capture, source: Path, selection: ExportSelection) -> str:
+    """The page that ``warpline export`` writes for a part of a capture, with the notes and derived rows beside
+    ``source``. Raises ExportError.
+    """
+    options = ExportOptions(notes=notes_of(source, capture.uuid), rows=kept_rows(capture, source))
     with tempfile.TemporaryDirectory(prefix="warpline-") as folder:
-        return export_capture(capture, Path(folder) / "page.html", selection).read_text("utf-8")
+        return export_capture(capture, Path(folder) / "page.html", selection, options).read_text("utf-8")

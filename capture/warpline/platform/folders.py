@@ -31,3 +31,14 @@ def cache_folder() -> Path:
     else:
         folder = home_folder() / ".cache" / "warpline"
     return folder
+
+
+def settings_folder() -> Path:
+    """Where Qt keeps this user's settings of Warpline (QSettings, INI files in the user's scope); may not exist yet."""
+    if sys.platform == "win32":
+        roaming = os.environ.get("APPDATA")
+        base = Path(roaming) if roaming else home_folder() / "AppData" / "Roaming"
+    else:
+        named = os.environ.get("XDG_CONFIG_HOME", "")
+        base = Path(named) if named.startswith("/") else home_folder() / ".config"
+    return base / "Warpline"

@@ -100,11 +100,20 @@ def read_notes(path: Path) -> Notes:
 
 def notes_of(capture: Path, uuid: str) -> tuple[Note, ...]:
     """The notes beside a capture; none if they are on another capture of this name, or if the file is damaged."""
+    return _beside(capture, uuid).notes
+
+
+def rows_of(capture: Path, uuid: str) -> tuple[DerivedRow, ...]:
+    """The derived rows beside a capture, under the same conditions as `notes_of`."""
+    return _beside(capture, uuid).rows
+
+
+def _beside(capture: Path, uuid: str) -> Notes:
     try:
         notes = read_notes(notes_path(capture))
     except CaptureFormatError:
-        return ()
-    return notes.notes if notes.capture in ("", uuid) else ()
+        return Notes()
+    return notes if notes.capture in ("", uuid) else Notes()
 
 
 def write_notes(path: Path, notes: Notes) -> None:

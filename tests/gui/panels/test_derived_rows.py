@@ -14,8 +14,10 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import CONTROL, OpenPage, panel_of, pixels, settle
 from tests.gui.sample import MS
 
+from warpline.model.derived_rows import DerivedRow
+from warpline.model.errors import WarplineError
 from warpline.storage import open_capture
-from warpline.storage.notes_file import notes_path, read_notes
+from warpline.storage.notes_file import MAX_ROWS, notes_path, read_notes
 from warpline_app.panels.query.panel import QueryPanel
 from warpline_app.panels.query.row_dialog import RowDialog
 from warpline_app.remembered.settings import Settings
@@ -140,3 +142,71 @@ def test_a_query_of_somebody_else_runs_after_a_click_only(
     qtbot.waitUntil(lambda: not derived.is_busy, timeout=60_000)
     assert scene.layout.by_key[f"{KEY}a1"].row.count == 3
     QApplication.processEvents()
+
+
+def test_new_events_bear_their_names(window: MainWindow, page: CapturePage, qtbot: QtBot) -> None:
+    derive(qtbot, window, TIMES, "phases")
+    view, state = page.view, page.document.state
+    state.set_view(15 * MS, 50 * MS)
+    settle(qtbot, window)
+    scene = view.scene
+    placed = scene.layout.by_key[KEY + state.derived_rows[0].id]
+
+    def names() -> int:
+        top = scene.top_of(placed)
+        spans = view.canvas.renderer.text_spans(top, top + placed.height)
+        starts = [scene.scale.to_px(at * MS) for at in (20, 30, 40)]
+        return sum(any(start <= left < start + 20 for left, _right in spans) for start in starts)
+
+    qtbot.waitUntil(lambda: names() == 3, timeout=20_000)
+
+
+def test_a_row_whose_query_failed_can_be_run_again(
+    window: MainWindow, page: CapturePage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived, state, scene = page.document.derived, page.document.state, page.view.scene
+    with monkeypatch.context() as broken:
+        broken.setattr("warpline.query.session.QuerySession.schema", _no_memory)
+        derived.show(DerivedRow(id="b", title="phases", sql=TIMES))
+        qtbot.waitUntil(lambda: not derived.is_busy, timeout=60_000)
+    assert derived.problem(state.derived_rows[0]) == "no memory"
+    scene.focus_key = f"{KEY}b"
+    page.view.setFocus()
+    window.commands.run("derived.run")
+    qtbot.waitUntil(lambda: not derived.is_busy, timeout=60_000)
+    assert scene.layout.by_key[f"{KEY}b"].row.count == 3
+    assert derived.problem(state.derived_rows[0]) == ""
+
+
+def _no_memory(_session: object) -> None:
+    raise WarplineError("no memory")
+
+
+def test_tracks_are_rows_of_their_own_that_are_one_derived_row(
+    window: MainWindow, page: CapturePage, qtbot: QtBot
+) -> None:
+    sql = f"SELECT *, CASE WHEN ts > 25000000 THEN 'late' ELSE 'early' END AS track, 'sync' AS color FROM ({TIMES})"
+    derive(qtbot, window, sql, "phases")
+    state, scene = page.document.state, page.view.scene
+    (row,) = state.derived_rows
+    early, late = (scene.layout.by_key[f"{KEY}{row.id}#track={number}"].row for number in range(2))
+    assert [(track.title, track.count, track.family) for track in (early, late)] == [
+        ("early", 1, "sync"),
+        ("late", 2, "sync"),
+    ]
+    scene.focus_key = late.key
+    page.view.setFocus()
+    window.commands.run("derived.remove")
+    assert state.derived_rows == ()
+
+
+def test_no_row_is_added_beyond_those_that_are_kept(
+    window: MainWindow, page: CapturePage, qtbot: QtBot
+) -> None:
+    page.document.state.set_derived_rows(DerivedRow(sql=f"SELECT {number}") for number in range(MAX_ROWS))
+    panel = panel_of(qtbot, window, "query", QueryPanel)
+    panel.editor.set_sql(TIMES)
+    panel.run()
+    qtbot.waitUntil(lambda: not panel.is_busy, timeout=60_000)
+    assert panel.ask_row() is None
+    assert "at most 100 derived rows" in panel.problem.text()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from warpline.query.named_tables import KEYWORDS, SKIPPED, aliases, bare_name
 from warpline.query.session import TableInfo
 
 MOST = 60
@@ -14,23 +15,11 @@ _QUALIFIED = re.compile(r"([^\W\d][\w$]*)\.([\w$]*)$")
 _AFTER_TABLE_WORD = re.compile(
     r"\b(?:from|join)\s+(?:[\w$.]+(?:\s+(?:as\s+)?[\w$]+)?\s*,\s*)*[\w$.]*$", re.IGNORECASE
 )
-_NAMED_TABLE = re.compile(
-    r"\b(?:from|join)\s+([\w$.]+(?:\([^()]*\))?)(?:\s+(?:as\s+)?([^\W\d][\w$]*))?", re.IGNORECASE
-)
-_SKIPPED = re.compile(r"'(?:[^']|'')*+'?|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _OPEN_TEXT = re.compile(r"'((?:[^']|'')*)$")
 _OPEN_COMMENT = re.compile(r"--[^\n]*$|/\*(?:(?!\*/).)*$", re.DOTALL)
 
-KEYWORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "JOIN", "LEFT", "USING", "ON", "AS",
-    "AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "IS", "NULL", "BETWEEN", "CASE", "WHEN", "THEN",
-    "ELSE", "END", "HAVING", "DISTINCT", "UNION", "ALL", "WITH", "OVER", "PARTITION", "FILTER", "DESC", "ASC",
-    "ASOF", "CROSS", "EXISTS",
-)  # fmt: skip
-"""Words of SQL that queries about captures use; they are highlighted and completed."""
 FUNCTIONS = ("count(", "sum(", "min(", "max(", "avg(", "median(", "stddev(", "quantile_cont(", "coalesce(", "round(",
              "lead(", "lag(", "row_number(", "abs(", "greatest(", "least(")  # fmt: skip
-_AFTER_NO_ALIAS = frozenset(word.casefold() for word in KEYWORDS)
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,7 @@ def complete(
     ``names`` returns at most so many names of events that contain a text. ``is_asked``: the user asked for it, so
     that an empty word is completed, too.
     """
-    plain = _SKIPPED.sub(_blank, before)
+    plain = SKIPPED.sub(_blank, before)
     text = _OPEN_TEXT.search(plain)
     if text is not None:
         begin = len(before) - len(text[1])
@@ -62,11 +51,11 @@ def complete(
         return Completion(begin, tuple(name.replace("'", "''") for name in found))
     if _OPEN_COMMENT.search(plain):
         return Completion(len(before), ())
-    by_name = {_bare(table.name): table for table in tables}
+    by_name = {bare_name(table.name): table for table in tables}
     qualified = _QUALIFIED.search(plain)
     if qualified is not None:
         owner, begun = qualified[1].casefold(), qualified[2]
-        table = by_name.get(aliases(plain + _SKIPPED.sub(" ", after)).get(owner, owner))
+        table = by_name.get(aliases(plain + SKIPPED.sub(" ", after)).get(owner, owner))
         within = [name.partition(".")[2] for name in by_name if name.startswith(f"{owner}.")]
         columns = [column.name for column in table.columns] if table is not None else within
         return Completion(len(before) - len(begun), _matching(begun, columns))
@@ -76,7 +65,7 @@ def complete(
         return Completion(len(before), ())
     if _AFTER_TABLE_WORD.search(plain):
         return Completion(len(before) - len(begun), _matching(begun, [_call(table.name) for table in tables]))
-    used = dict.fromkeys(aliases(plain + _SKIPPED.sub(" ", after)).values())
+    used = dict.fromkeys(aliases(plain + SKIPPED.sub(" ", after)).values())
     columns = [column.name for name in used if name in by_name for column in by_name[name].columns]
     rest = [_call(table.name) for table in tables]
     return Completion(len(before) - len(begun), _matching(begun, [*columns, *FUNCTIONS, *KEYWORDS, *rest]))
@@ -89,26 +78,6 @@ def _blank(skipped: re.Match[str]) -> str:
         text.count("'") % 2 if text[0] == "'" else text[:2] == "--" and skipped.end() == len(skipped.string)
     )
     return text if is_open else " " * len(text)
-
-
-def aliases(sql: str) -> dict[str, str]:
-    """The tables that a query names, by their aliases and names, in lower case."""
-    found: dict[str, str] = {}
-    for table, alias in _named(sql):
-        found[table.rpartition(".")[2]] = table
-        if alias and alias not in _AFTER_NO_ALIAS:
-            found[alias] = table
-    return found
-
-
-def _named(sql: str) -> Iterator[tuple[str, str]]:
-    for match in _NAMED_TABLE.finditer(sql):
-        yield _bare(match[1]), (match[2] or "").casefold()
-
-
-def _bare(name: str) -> str:
-    """A table's name in lower case, a macro's without its parameters."""
-    return name.partition("(")[0].casefold()
 
 
 def _call(name: str) -> str:

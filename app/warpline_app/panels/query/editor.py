@@ -18,10 +18,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QCompleter, QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from warpline.i18n import tr
+from warpline.query.named_tables import KEYWORDS
 from warpline.query.session import TableInfo
 from warpline_app.look.native_keys import native_keys
 from warpline_app.look.theme import Theme
-from warpline_app.panels.query.completion import KEYWORDS, Completion, complete
+from warpline_app.panels.query.completion import Completion, complete
 
 _TOKEN = re.compile(
     r"(?P<comment>--[^\n]*)|(?P<text>'(?:[^']|'')*'?)|(?P<number>\b\d[\w.]*)|(?P<keyword>\b(?:"

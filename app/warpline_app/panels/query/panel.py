@@ -22,21 +22,22 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr, tr_n
 from warpline.model.derived_rows import DerivedRow
 from warpline.model.errors import UsageError, WarplineError
+from warpline.query.derived_contents import content_of
 from warpline.query.session import QueryError, QueryResult, QuerySession, TableInfo
+from warpline.query.watched_run import run_query
+from warpline.storage.columns.derived_events import DerivedContent
+from warpline.storage.notes_file import MAX_ROWS
 from warpline_app.look.native_keys import native_keys
 from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import flat_column, muted_label
 from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.open.background import Job
-from warpline_app.open.derived_content import DerivedContent, derived_content
 from warpline_app.open.document import Document
-from warpline_app.open.query_runs import run_query
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.query.editor import SqlEditor
 from warpline_app.panels.query.examples import ExampleList
-from warpline_app.panels.query.result_columns import reads_events
 from warpline_app.panels.query.result_view import ResultView
 from warpline_app.panels.query.row_dialog import RowDialog
 from warpline_app.timeline.model.derived_rows import KEY
@@ -222,6 +223,8 @@ class QueryPanel(Panel):
             raise WarplineError(tr("Queries are answered once the recording has ended"))
         path = self.document.capture.path
         if self._session is None or self._path != str(path):
+            if self._session is not None:
+                self._session.close()
             self._session = QuerySession([path])
             self._path = str(path)
             # Not a method of this object, which is gone by then.
@@ -265,12 +268,11 @@ class QueryPanel(Panel):
         if result is None:
             return None
         try:
-            content = derived_content(result, capture)
-            has_ids = any(column.name.casefold() == "id" for column in result.columns)
-            if has_ids and not reads_events(self._shown, self.editor.tables):
+            if len(self.state.derived_rows) >= MAX_ROWS:
                 raise UsageError(
-                    tr("this id is not that of an event; a row of events needs a query on a table of events")
+                    tr("a capture has at most {most} derived rows; remove one first", most=MAX_ROWS)
                 )
+            content = content_of(result, self._shown, self.editor.tables, capture)
         except WarplineError as error:
             self._fail(str(error))
             return None

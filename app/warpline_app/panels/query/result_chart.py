@@ -113,7 +113,7 @@ class ResultChart(QWidget):
         self._items = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
         self._x, y = x[self._items], y[self._items]
         if not len(y):
-            self.note.setText(tr("no rows"))
+            self.note.setText(tr("no values that can be drawn"))
             return
         if len(y) > 1 and bool(np.all(np.diff(self._x) > 0)):
             self.chart.line(self._x, y, self.chart.theme.family("kernel"))
@@ -138,7 +138,7 @@ class ResultChart(QWidget):
             self.note.setText(tr("the first {count} rows", count=MOST_BARS))
         y = y[self._items]
         if not len(y):
-            self.note.setText(tr("no rows"))
+            self.note.setText(tr("no values that can be drawn"))
             return
         self._x = np.arange(len(y), dtype=np.float64)
         self.chart.bars(self._x, _BAR, y, self.chart.theme.family("kernel"))

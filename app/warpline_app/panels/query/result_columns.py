@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
+from warpline.query.named_tables import reads_events
 from warpline.query.session import QueryResult, TableInfo
 from warpline.query.wire import ResultColumn
 from warpline_app.panels.frame.row_target import RowTarget
-from warpline_app.panels.query.completion import aliases
 from warpline_app.panels.table.content import TableColumn, TableContent, text_ranks
 
 if TYPE_CHECKING:
@@ -156,21 +156,6 @@ class ResultTargets:
 def columns_by_name(result: QueryResult) -> Mapping[str, ResultColumn]:
     """Columns by name in lower case; of equal names the first."""
     return {column.name.casefold(): column for column in reversed(result.columns)}
-
-
-def reads_events(sql: str, tables: Sequence[TableInfo]) -> bool:
-    """Whether a query reads a table whose ``id`` is the row of an event."""
-    return not _event_tables(tables).isdisjoint(aliases(sql).values())
-
-
-def _event_tables(tables: Sequence[TableInfo]) -> frozenset[str]:
-    macros = {"slice_at", "between_ts", "ancestors", "descendants", "launch_of", "launches"}
-    found = {
-        table.name.casefold()
-        for table in tables
-        if {"id", "ts", "dur"} <= {column.name for column in table.columns}
-    }
-    return frozenset(found | macros)
 
 
 def _whole(column: ResultColumn | None, item: int) -> int | None:

@@ -14,6 +14,7 @@ from warpline.model import Flag
 from warpline.model.communication import is_communication
 from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.timeline.draw.codes import DENSITY, FIRST_HUE, HUES, INDEX, VARIANTS, ColorTable
+from warpline_app.timeline.draw.own_names import OwnNames
 from warpline_app.timeline.model.name_rows import copy_family
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class EventColors:
     def __init__(self, capture: Capture, table: ColorTable) -> None:
         self.capture = capture
         self.table = table
+        self.own_names = OwnNames()
+        """Names of events that derived rows show and the capture does not have."""
         size = max(1, len(capture.strings))
         self._hue_of_name = np.full(size, _UNKNOWN, np.int32)
         self._is_communication = np.full(size, _UNKNOWN, np.int8)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.storage.columns.derived_events import COLOR_FAMILIES, DerivedEvents
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis, light_groups
 from warpline_app.timeline.draw.event_colors import EventColors
@@ -131,13 +132,35 @@ def _draw_groups(
         group = groups[place]
         mine = np.flatnonzero(wide & (line == place))
         if isinstance(group, DerivedGroup) and group.events is not None and len(mine):
-            of_box[mine] = colors.hues_of_texts(group.events.names)[group.events.name[row[mine]]]
+            of_box[mine] = _own_colors(colors, group.events, row[mine])
     flags, dim = np.zeros(len(row), np.uint8), np.zeros(len(row), bool)
     flags[real] = capture.events.flags[row[real]]
     dim[real] = _dimmed_rows(colors, emphasis, row[real])
     boxes = Boxes(line=line, row=row, start=start, stop=stop, color=of_box, dim=dim)
     draw_boxes(out, boxes, flags, scale, phase)
-    return boxes.chosen((stop - start >= label_min_px * scale.ns_per_px) & ~is_new[line])
+    boxes = boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
+    return _with_own_names(colors, boxes, groups)
+
+
+def _own_colors(colors: EventColors, events: DerivedEvents, places: Int64Array) -> npt.NDArray[np.int32]:
+    """The colours of a derived row's own events: those that the query gives, else those of their names."""
+    if events.color is None:
+        return colors.hues_of_texts(events.names)[events.name[places]]
+    hues = colors.hues_of_texts(events.colors)
+    known = [codes.INDEX[text] if text in COLOR_FAMILIES else -1 for text in events.colors]
+    return np.asarray(np.where(np.array(known) >= 0, known, hues)[events.color[places]], np.int32)
+
+
+def _with_own_names(colors: EventColors, boxes: Boxes, groups: tuple[NameGroup, ...]) -> Boxes:
+    """Boxes in which a derived row's own events have the number of their name instead of a row (`OwnNames`)."""
+    row = boxes.row.copy()
+    for place, group in enumerate(groups):
+        if isinstance(group, DerivedGroup) and group.events is not None:
+            mine = np.flatnonzero(boxes.line == place)
+            events = group.events
+            names = [events.names[code] for code in events.name[row[mine]].tolist()]
+            row[mine] = colors.own_names.numbers(names)
+    return replace(boxes, row=row)
 
 
 def _named_ns(scale: TimeScale, label_min_px: int) -> float:

@@ -36,7 +36,10 @@ _HATCHED[list(codes.HATCHED_COLORS)] = True
 
 @dataclass(frozen=True, kw_only=True)
 class Boxes:
-    """Boxes: line, event row, start and stop (int64 ns), colour number, whether dimmed."""
+    """Boxes: line, event row, start and stop (int64 ns), colour number, whether dimmed.
+
+    A negative row is the number of a name (`OwnNames`): of an event that a query made.
+    """
 
     line: Int64Array
     row: Int64Array

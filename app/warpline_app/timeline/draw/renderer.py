@@ -69,7 +69,7 @@ class Renderer:
         self.colors = EventColors(capture, self.table)
         self.cache = StripCache(self.colors)
         self.curves = CurveStore(capture)
-        self.labels = Labels(capture, ui_font(11), ratio, theme)
+        self.labels = Labels(capture, ui_font(11), ratio, theme, self.colors.own_names)
         self.emphasis: Emphasis = EVERYTHING
         self._grid = theme.rgb("grid")
         self._drawn: tuple[object, ...] = ()

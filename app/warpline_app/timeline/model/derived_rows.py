@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.model.derived_rows import DerivedRow
@@ -16,12 +17,14 @@ from warpline_app.timeline.model.name_rows import NameGroup
 from warpline_app.timeline.model.row import Content, TimelineRow
 
 if TYPE_CHECKING:
+    from warpline.storage.columns.derived_events import DerivedEvents
     from warpline_app.open.derived import DerivedRows
-    from warpline_app.open.derived_content import DerivedEvents
 
 HEADING_KEY = "#derived"
 KEY = "#derived="
 """Begins the key of a derived row; its id follows."""
+_TRACK = "#track="
+"""Begins the part of a key that names a track of a derived row."""
 ROLE = "derived"
 
 
@@ -29,7 +32,7 @@ ROLE = "derived"
 class DerivedGroup(NameGroup):
     """A line of a derived row: events of the capture, or new ones (``events``), whose rows are places in it.
 
-    ``is_by_name``: events have the colours of their names.
+    ``is_by_name``: events have the colours of their names, or those that the query gives them.
     """
 
     events: DerivedEvents | None = None
@@ -51,8 +54,8 @@ class DerivedGroup(NameGroup):
 
 
 def derived_id(key: str) -> str:
-    """The id of the derived row with this key; empty for other rows."""
-    return key[len(KEY) :] if key.startswith(KEY) else ""
+    """The id of the derived row with this key, or of one of its tracks; empty for other rows."""
+    return key[len(KEY) :].rpartition(_TRACK)[0] or key[len(KEY) :] if key.startswith(KEY) else ""
 
 
 def derived_heading(derived: DerivedRows, rows: tuple[DerivedRow, ...]) -> TimelineRow | None:
@@ -85,31 +88,51 @@ def _row(derived: DerivedRows, row: DerivedRow) -> TimelineRow:
             family=row.color or "kernel",
             series=content,
         )
-    groups = [_group(row, content, line) for line in range(int(content.line.max(initial=0)) + 1)]
+    if not content.tracks:
+        return _events_row(row, content, key, row.title)
     return TimelineRow(
         key=key,
         title=row.title,
-        content=Content.SUBSET,
+        content=Content.MORE,
         role=ROLE,
-        family=row.color or content.family,
-        group=groups[0],
-        more_groups=tuple(groups[1:]),
-        count=len(content.start),
+        is_group=True,
+        children=[
+            _events_row(row, content, f"{key}{_TRACK}{number}", title or row.title, number)
+            for number, title in enumerate(content.tracks)
+        ],
     )
 
 
-def _group(row: DerivedRow, content: DerivedEvents, line: int) -> DerivedGroup:
-    chosen = np.flatnonzero(content.line == line)
+def _events_row(
+    row: DerivedRow, content: DerivedEvents, key: str, title: str, track: int | None = None
+) -> TimelineRow:
+    lines = content.lines_of(track)
+    groups = [_group(row, content, title, number, chosen) for number, chosen in enumerate(lines)]
+    return TimelineRow(
+        key=key,
+        title=title,
+        content=Content.SUBSET,
+        role=ROLE,
+        family=groups[0].family,
+        group=groups[0],
+        more_groups=tuple(groups[1:]),
+        count=sum(len(chosen) for chosen in lines),
+    )
+
+
+def _group(
+    row: DerivedRow, content: DerivedEvents, title: str, number: int, chosen: npt.NDArray[np.int64]
+) -> DerivedGroup:
     rows = chosen if content.rows is None else content.rows[chosen]
     start, duration = content.start[chosen], content.duration[chosen]
     return DerivedGroup(
-        key=f"line={line}",
-        title=row.title,
-        family=row.color or content.family,
+        key=f"line={number}",
+        title=title,
+        family=content.color_family(chosen) if content.colors else row.color or content.family,
         count=len(chosen),
         total_ns=int(duration.sum()),
         load=lambda: rows,
         _columns=GroupColumns.of(np.ascontiguousarray(rows, np.int64), start, duration),
         events=content if content.rows is None else None,
-        is_by_name=not row.color,
+        is_by_name=not row.color or bool(content.colors),
     )

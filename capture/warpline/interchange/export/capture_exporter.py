@@ -78,8 +78,9 @@ class CaptureExporter:
                 lambda fraction, text: job.progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text),
                 job.is_cancelled,
             )
-        if job.notes and not is_no_file(job.out):
-            write_notes(notes_path(job.out), Notes(notes=job.notes, capture=builder.uuid))
+        rows = tuple(row for row, _content in job.options.rows)
+        if (job.notes or rows) and not is_no_file(job.out):
+            write_notes(notes_path(job.out), Notes(notes=job.notes, rows=rows, capture=builder.uuid))
         return path
 
 

@@ -12,6 +12,7 @@ from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.model.notes import Note
 from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage import Capture
+from warpline.storage.columns.derived_events import ShownRow
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,13 @@ class ExportOptions:
     """``compress`` writes the compressed archive form of a capture, if the format has one.
 
     ``anonymize`` puts pseudonyms in place of what names people, machines and projects (`export.pseudonyms`), and leaves
-    the notes out. ``notes`` are added to pages and pictures, and kept beside captures.
+    the notes and derived rows out. ``notes`` and ``rows`` are added to pages and pictures, and kept beside captures.
     """
 
     compress: bool = False
     anonymize: bool = False
     notes: tuple[Note, ...] = ()
+    rows: tuple[ShownRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

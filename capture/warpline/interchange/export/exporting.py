@@ -31,7 +31,7 @@ def export_capture(
     path = Path(out)
     exporter = exporter_for(path)
     if options is not None and options.anonymize:
-        options = replace(options, notes=())
+        options = replace(options, notes=(), rows=())
         if exporter.name != "capture":
             return _export_anonymous(capture, path, selection, options, progress, cancelled)
     if path.exists() and capture.path.exists() and path.samefile(capture.path):

@@ -18,13 +18,19 @@ from tests.unit.interchange.export.export_tools import written
 from warpline.analysis.findings.diagnose import AT_MOST, diagnose
 from warpline.analysis.findings.wording import finding_sentence
 from warpline.analysis.framework.selection import View
+from warpline.interchange.export.exporter import ExportOptions
+from warpline.interchange.export.exporting import export_capture
+from warpline.interchange.export.page.page_derived import MOST_BOXES
 from warpline.interchange.export.page.page_rows import page_rows
 from warpline.interchange.export.preview import estimate
 from warpline.interchange.export.registry import exporter_for
 from warpline.interchange.export.selection import ExportSelection
+from warpline.model.derived_rows import DerivedRow
 from warpline.model.track_patterns import match_tracks
 from warpline.resources import path as resource
 from warpline.storage import Capture, CaptureBuilder, open_capture
+from warpline.storage.columns.counters import Counter, counter_pyramid
+from warpline.storage.columns.derived_events import DerivedEvents, ShownRow
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> & \u2028 \x00"
 
@@ -169,7 +175,7 @@ def test_short_events_are_merged_when_a_page_has_too_many(tmp_path: Path) -> Non
         whole = page_rows(capture, ExportSelection())
         assert whole.bin_ns == 0
         assert len(whole.rows[0]["lanes"][0]) == 5000
-        thin = page_rows(capture, ExportSelection(), 500)
+        thin = page_rows(capture, ExportSelection(), max_drawn=500)
         (boxes,) = thin.rows[0]["lanes"]
         assert len(boxes) <= 500
         assert thin.bin_ns > 0
@@ -216,3 +222,63 @@ def test_a_page_carries_the_findings_of_its_part(tmp_path: Path) -> None:
     parsed = " ".join(Page(text).texts)
     for finding in said.findings[:AT_MOST]:
         assert finding_sentence(finding) in parsed
+
+
+def derived(**columns: Any) -> DerivedEvents:
+    count = len(columns["start"])
+    whole = {"line": [0] * count, "name": list(range(count)), **columns}
+    arrays = {name: np.array(values, np.int64) for name, values in whole.items() if isinstance(values, list)}
+    return DerivedEvents(**{**whole, **arrays, "rows": None, "family": "range"})
+
+
+def test_derived_rows_stand_first_on_a_page(tmp_path: Path) -> None:
+    with open_capture(write_sample(tmp_path / "run.h5")) as capture:
+        low = capture.span[0]
+        events = derived(
+            start=[low, low + 3 * MS], duration=[MS, MS], names=(HOSTILE, "second"), color=[0, 1],
+            colors=("kernel", "mine"), track=[0, 1], tracks=("one", "two"),
+        )  # fmt: skip
+        values = np.array([1.0, np.nan, 4.0])
+        counter = Counter(
+            index=-1, track=-1, name="value", unit="", interpolation="step", offset_ns=0, values=values,
+            recorded_times=low + np.array([0, 2, 5]) * MS, pyramid=counter_pyramid(values),
+        )  # fmt: skip
+        shown: tuple[ShownRow, ...] = (
+            (DerivedRow(title="by hand", sql="1"), events),
+            (DerivedRow(title="load", sql="2", color="sync"), counter),
+            (DerivedRow(title="theirs", sql="3"), "not run"),
+        )
+        out = export_capture(capture, tmp_path / "page.html", options=ExportOptions(rows=shown))
+        page = Page(out.read_text("utf-8"))
+        data = json.loads(page.scripts["capture"])
+        rows, names, colors = data["rows"], data["names"], data["colors"]
+        titles = [(row["title"], row["depth"]) for row in rows[:7]]
+        assert titles[:6] == [
+            ("Derived rows", 0), ("by hand", 1), ("one", 2), ("two", 2), ("load", 1), ("theirs – not run", 1)
+        ]  # fmt: skip
+        assert titles[6][1] == 0
+        ((start, length, name, color, count),) = rows[2]["lanes"][0]
+        assert (start, length, names[name], colors[color], count) == (0, MS, HOSTILE, "kernel", 1)
+        assert colors[rows[3]["lanes"][0][0][3]].startswith("hue ")
+        first, last = rows[4]["lanes"][0]
+        assert (first[:2], names[first[2]], first[5]) == ([0, 2 * MS], "1", 0.25)
+        assert (last[0], names[last[2]], last[5], colors[last[3]]) == (5 * MS, "4", 1.0, "sync")
+        assert rows[4]["height"] > 16
+        # Nothing of them is on an anonymous page.
+        out = export_capture(
+            capture, tmp_path / "page.html", options=ExportOptions(rows=shown, anonymize=True)
+        )
+        assert "by hand" not in out.read_text("utf-8")
+
+
+def test_a_derived_row_with_too_many_boxes_merges_short_ones(tmp_path: Path) -> None:
+    count = 3 * MOST_BOXES
+    with open_capture(write_sample(tmp_path / "run.h5")) as capture:
+        low, high = capture.span
+        start = np.linspace(low, high - 10, count).astype(np.int64)
+        events = derived(start=start.tolist(), duration=[5] * count, names=("a",), name=[0] * count)
+        page = page_rows(capture, ExportSelection(), ((DerivedRow(title="many", sql="1"), events),))
+        (boxes,) = page.rows[1]["lanes"]
+        assert len(boxes) <= MOST_BOXES
+        assert sum(box[4] for box in boxes) == count
+        assert all(box[0] + box[1] <= after[0] for box, after in itertools.pairwise(boxes))

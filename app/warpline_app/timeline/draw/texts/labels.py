@@ -17,6 +17,7 @@ from warpline.model import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.lane_codes import Boxes
+from warpline_app.timeline.draw.own_names import OwnNames
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.draw.texts.atlas import Atlas
 from warpline_app.timeline.draw.texts.label_layout import MIDDLE_FROM_PX, LabelPieces, Wanted
@@ -54,8 +55,12 @@ def is_template(text: str) -> bool:
 class Labels:
     """Lays out and draws the labels of a canvas."""
 
-    def __init__(self, capture: Capture, font: QFont, ratio: float, theme: Theme) -> None:
+    def __init__(
+        self, capture: Capture, font: QFont, ratio: float, theme: Theme, own_names: OwnNames | None = None
+    ) -> None:
+        """``own_names`` are those of boxes that are no events of the capture."""
         self._capture = capture
+        self._own_names = OwnNames() if own_names is None else own_names
         self._ratio = ratio
         self._atlas = Atlas(font, ratio, (theme.ink_light, theme.ink_dark))
         # Dimmed colours are half background: choose the ink that is readable there.
@@ -164,16 +169,27 @@ class Labels:
 
     def _entries(self, boxes: Boxes, inks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Atlas entries of box names; −1 for those that must wait for the next frame."""
+        own = np.flatnonzero(boxes.row < 0)
+        entries = np.empty(len(boxes.row), np.int64)
+        for place in own.tolist():
+            entries[place] = self._add(self._own_names.text(int(boxes.row[place])), int(inks[place]))
+        known = np.flatnonzero(boxes.row >= 0)
+        entries[known] = self._event_entries(boxes.row[known], inks[known])
+        return entries
+
+    def _event_entries(
+        self, rows: npt.NDArray[np.int64], inks: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
         of_name = self._entry_of_name
-        names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), of_name.shape[1] - 1)
-        kinds = self._capture.events.kind[boxes.row]
+        names = np.minimum(self._capture.events.name[rows].astype(np.int64), of_name.shape[1] - 1)
+        kinds = self._capture.events.kind[rows]
         entries = of_name[inks, names].astype(np.int64)
         new = np.flatnonzero(entries < 0)
         if len(new):
             self._add_names(names[new], inks[new], kinds[new])
             entries = of_name[inks, names].astype(np.int64)
         explained = np.flatnonzero(kinds == self._causes.code)
-        for index, row in zip(explained.tolist(), boxes.row[explained].tolist(), strict=True):
+        for index, row in zip(explained.tolist(), rows[explained].tolist(), strict=True):
             cause = self._causes.text(row)
             if cause:
                 entries[index] = self._add(cause, int(inks[index]))
@@ -234,7 +250,7 @@ class Labels:
     def _lay_out(self, boxes: Boxes, wanted: Wanted, own: Float64Array) -> LabelPieces:
         """Lay out all labels and return their pieces; ``own`` holds the full width of each box."""
         ratio, atlas = self._ratio, self._atlas
-        may = self._capture.events.kind[boxes.row] != self._causes.code
+        may = ~self._is_of_kind(boxes.row, self._causes.code)
         entries = self._short.in_lines(wanted.line, wanted.entry, wanted.ink, own, may)
         pieces = LabelPieces(atlas, wanted)
         width = atlas.table[entries, 2]
@@ -262,11 +278,20 @@ class Labels:
         return pieces
 
     def _is_template(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)
+        result = np.zeros(len(rows), bool)
+        for place in np.flatnonzero(rows < 0).tolist():
+            result[place] = is_template(self._own_names.text(int(rows[place])))
+        known = np.flatnonzero(rows >= 0)
+        names = np.minimum(self._capture.events.name[rows[known]].astype(np.int64), len(self._template) - 1)
         for name in set(names[self._template[names] < 0].tolist()):
             self._template[name] = is_template(self._capture.strings[name])
         # The distinguishing part of a kernel comes first in its short name.
-        return np.asarray((self._template[names] == 1) & ~self._is_kernel(rows), bool)
+        result[known] = (self._template[names] == 1) & ~self._is_of_kind(rows[known], self._kernel_kind)
+        return result
 
-    def _is_kernel(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        return np.asarray(self._capture.events.kind[rows] == self._kernel_kind, bool)
+    def _is_of_kind(self, rows: npt.NDArray[np.int64], code: int) -> npt.NDArray[np.bool_]:
+        """Whether rows are events of a kind; a number of a name is of none."""
+        result = np.zeros(len(rows), bool)
+        known = np.flatnonzero(rows >= 0)
+        result[known] = self._capture.events.kind[rows[known]] == code
+        return result

@@ -56,7 +56,7 @@ class HtmlExporter:
 
     def export(self, job: ExportJob) -> Path:
         job.progress(0.1, tr("drawing"))
-        rows = page_rows(job.capture, job.selection)
+        rows = page_rows(job.capture, job.selection, job.options.rows)
         job.check_cancelled()
         job.progress(0.5, tr("adding up"))
         tables = page_tables(job)

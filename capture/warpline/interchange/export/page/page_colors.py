@@ -65,7 +65,7 @@ class PageColors:
 
     def _hue(self, name: int) -> str:
         if name not in self._hues:
-            self._hues[name] = f"hue {zlib.crc32(self._capture.strings[name].encode()) % HUES}"
+            self._hues[name] = hue_of(self._capture.strings[name])
         return self._hues[name]
 
     def _state(self, name: int, flags: int, wait: int | None) -> str:
@@ -79,6 +79,11 @@ class PageColors:
             return [None] * len(rows)
         values, valid = table.taken(attribute, table.indices_of(rows))
         return [value if is_known else None for value, is_known in zip(values.tolist(), valid, strict=True)]
+
+
+def hue_of(text: str) -> str:
+    """The token of a name's hue."""
+    return f"hue {zlib.crc32(text.encode('utf-8', 'replace')) % HUES}"
 
 
 def _copy(kind: int | None) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.interchange.export.page.page_colors import PageColors
+from warpline.interchange.export.page.page_derived import PageTables, derived_page_rows
 from warpline.interchange.export.selection import ExportSelection, Int64Array, lane_slices
+from warpline.storage.columns.derived_events import ShownRow
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -24,7 +26,8 @@ class PageRows:
     """``rows`` have ``title``, ``depth`` in the tree, and ``lanes`` (lists of boxes).
 
     A box is start (ns from the start of the range), duration in ns, index of its name (-1: merged events), index of its
-    colour, number of events. Events shorter than ``bin_ns`` are merged; 0 if none are.
+    colour, number of events, and the share of its height (1 without it). Events shorter than ``bin_ns`` are merged; 0
+    if none are.
     """
 
     rows: list[dict[str, Any]]
@@ -35,8 +38,14 @@ class PageRows:
     lanes_left_out: int
 
 
-def page_rows(capture: Capture, selection: ExportSelection, max_drawn: int = MAX_DRAWN) -> PageRows:
-    """The rows of a part of a capture, in the order of the tree, but GPUs first."""
+def page_rows(
+    capture: Capture,
+    selection: ExportSelection,
+    derived: tuple[ShownRow, ...] = (),
+    *,
+    max_drawn: int = MAX_DRAWN,
+) -> PageRows:
+    """The rows of a part of a capture: those that queries derived, then in the order of the tree, but GPUs first."""
     start, stop = selection.interval(capture)
     of_track: dict[int, list[slice]] = {}
     for track, rows in lane_slices(capture, selection):
@@ -48,7 +57,8 @@ def page_rows(capture: Capture, selection: ExportSelection, max_drawn: int = MAX
     names = _Numbers()
     colors = _Numbers()
     painter = PageColors(capture)
-    page: list[dict[str, Any]] = []
+    tables = PageTables(names=names, colors=colors, painter=painter, interval=(start, stop))
+    page = derived_page_rows(capture, derived, tables)
     last = -1
     for track, rows in shown:
         if track != last:

@@ -1,4 +1,4 @@
-"""Runs a query in a thread of the window, so that cancelling the job ends the query."""
+"""Runs a query for a job, so that cancelling the job ends the query."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def run_query(session: QuerySession, sql: str, limit: int, is_cancelled: IsCance
     def watch() -> None:
         while not is_done.wait(_LOOK_S):
             if is_cancelled():
+                # Again until it has ended: a run that was about to begin forgets the first.
                 session.cancel()
-                return
 
     watcher = threading.Thread(target=watch, name="query watcher", daemon=True)
     watcher.start()

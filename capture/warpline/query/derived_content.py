@@ -1,9 +1,8 @@
-"""What a derived row shows: the result of its query as events of the capture, as new events, or as values over time."""
+"""Makes what a derived row shows of the result of its query (`storage.columns.derived_events`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from warpline.model.errors import UsageError
 from warpline.query.session import QueryResult
 from warpline.query.wire import ResultColumn
 from warpline.storage.columns.counters import Counter, counter_pyramid
+from warpline.storage.columns.derived_events import DerivedContent, DerivedEvents
+from warpline.untrusted import one_line
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -22,32 +23,14 @@ Int64Array = npt.NDArray[np.int64]
 MOST_EVENTS = 1_000_000
 MOST_LINES = 8
 """Events that overlap more than this lie over each other in the last line."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DerivedEvents:
-    """Events by start: ``start`` and ``duration`` int64 capture ns, ``line`` int64 0 … below `MOST_LINES`.
-
-    ``rows`` are those of the capture's events; None for new events, whose names are ``names[name]``.
-    """
-
-    start: Int64Array
-    duration: Int64Array
-    line: Int64Array
-    rows: Int64Array | None
-    name: Int64Array
-    names: tuple[str, ...]
-    family: str
-    """Colour family of events too short for the colour of their name."""
-
-
-DerivedContent = DerivedEvents | Counter
+MOST_TRACKS = 64
 
 
 def derived_content(result: QueryResult, capture: Capture) -> DerivedContent:
     """What a result shows: events of the capture (``id``), new ones (``ts``, ``dur``), values (``ts``, a number).
 
-    Raises UsageError for other columns, ids of no events, and a result without rows.
+    New events may have a ``name``, a ``color`` and a ``track``. Raises UsageError for other columns, ids of no events,
+    too many tracks, and a result without rows.
     """
     columns = {column.name.casefold(): column for column in reversed(result.columns)}
     if not len(result):
@@ -56,13 +39,15 @@ def derived_content(result: QueryResult, capture: Capture) -> DerivedContent:
     if ids is not None:
         return _events_of(ids, capture)
     if ts is not None and dur is not None:
-        return _new_events(ts + capture.span[0], np.maximum(dur, 0), columns.get("name"))
+        return _new_events(ts + capture.span[0], np.maximum(dur, 0), columns)
     value = columns.get("value") or next(
         (column for column in result.columns if column.name.casefold() != "ts" and _is_number(column)), None
     )
     if ts is not None and value is not None and _is_number(value):
         return _values(ts + capture.span[0], value)
-    raise UsageError(tr("a row needs the columns id (of events), or ts and dur (and name), or ts and value"))
+    raise UsageError(
+        tr("a row needs the columns id (of events), or ts and dur (and name, track, color), or ts and value")
+    )
 
 
 def _is_number(column: ResultColumn) -> bool:
@@ -99,16 +84,41 @@ def _family(rows: Int64Array, capture: Capture) -> str:
     return {"copy": "copy_on_device", "state": "running"}.get(family, family)
 
 
-def _new_events(start: Int64Array, duration: Int64Array, name: ResultColumn | None) -> DerivedEvents:
+def _new_events(
+    start: Int64Array, duration: Int64Array, columns: Mapping[str, ResultColumn]
+) -> DerivedEvents:
     order = np.lexsort((-duration, start))
-    texts: list[Any] = [None] * len(start) if name is None else name.python_values()
-    known: dict[str, int] = {}
-    codes = [known.setdefault("" if text is None else str(text), len(known)) for text in texts]
     start, duration = start[order], duration[order]
+    name, names = _coded(columns.get("name"), order)
+    color, colors = _coded(columns.get("color"), order)
+    track, tracks = _coded(columns.get("track"), order)
+    if len(tracks) > MOST_TRACKS:
+        raise UsageError(
+            tr(
+                "the column track has {count:,} values; a row has at most {most}",
+                count=len(tracks),
+                most=MOST_TRACKS,
+            )
+        )
+    line = np.zeros(len(start), np.int64)
+    for number in range(max(1, len(tracks))):
+        mine = np.flatnonzero(track == number)
+        line[mine] = _lines(start[mine], duration[mine])
     return DerivedEvents(
-        start=start, duration=duration, line=_lines(start, duration), rows=None,
-        name=np.array(codes, np.int64)[order], names=tuple(known), family="range",
+        start=start, duration=duration, line=line, rows=None, name=name, names=names or ("",), family="range",
+        color=color if colors else None, colors=colors, track=track if tracks else None, tracks=tracks,
     )  # fmt: skip
+
+
+def _coded(column: ResultColumn | None, order: Int64Array) -> tuple[Int64Array, tuple[str, ...]]:
+    """The number of each text in ``order``, and the texts in order of their first use; no texts without a column."""
+    if column is None:
+        return np.zeros(len(order), np.int64), ()
+    known: dict[str, int] = {}
+    texts: list[Any] = column.python_values()
+    ordered = [texts[place] for place in order.tolist()]
+    codes = [known.setdefault("" if text is None else one_line(str(text)), len(known)) for text in ordered]
+    return np.array(codes, np.int64), tuple(known)
 
 
 def _lines(start: Int64Array, duration: Int64Array) -> Int64Array:

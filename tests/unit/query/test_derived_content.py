@@ -9,12 +9,13 @@ import pytest
 
 from warpline.model.derived_rows import DerivedRow
 from warpline.model.errors import UsageError
+from warpline.query.derived_content import MOST_LINES, MOST_TRACKS, derived_content
 from warpline.query.session import QueryResult
 from warpline.query.wire import ResultColumn
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline.storage.columns.counters import Counter
+from warpline.storage.columns.derived_events import DerivedEvents
 from warpline.storage.notes_file import MAX_ROWS, MAX_TEXT, Notes, read_notes, row_of, write_notes
-from warpline_app.open.derived_content import MOST_LINES, DerivedEvents, derived_content
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_ids_become_events_once_each_in_lines_that_do_not_overlap(capture: Captu
 
 @pytest.mark.parametrize("ids", [[4], [-1], [0, 1 << 40]])
 def test_ids_of_no_event_are_refused(capture: Capture, ids: list[int]) -> None:
-    with pytest.raises(UsageError, match="the id of no event"):
+    with pytest.raises(UsageError, match="no event has the id"):
         derived_content(result(id=ids), capture)
 
 
@@ -61,6 +62,24 @@ def test_times_become_new_events_by_start(capture: Capture) -> None:
     assert found.rows is None
     assert found.start.tolist() == [1_000, 1_500]
     assert [found.names[code] for code in found.name.tolist()] == ["early", "late"]
+
+
+def test_a_track_gives_events_rows_and_a_color_their_colours(capture: Capture) -> None:
+    found = derived_content(
+        result(ts=[0, 5, 20], dur=[10, 10, 10], track=["b", "a", "b"], color=["kernel", "mine", "kernel"]),
+        capture,
+    )
+    assert isinstance(found, DerivedEvents)
+    assert found.tracks == ("b", "a")
+    assert [places.tolist() for places in found.lines_of(0)] == [[0, 2]]
+    assert [places.tolist() for places in found.lines_of(1)] == [[1]]
+    assert found.color is not None
+    assert [found.colors[code] for code in found.color.tolist()] == ["kernel", "mine", "kernel"]
+    assert found.color_family(np.arange(3)) == "kernel"
+    assert found.color_family(np.array([1])) == "range"
+    many = [str(number) for number in range(MOST_TRACKS + 1)]
+    with pytest.raises(UsageError, match="at most 64"):
+        derived_content(result(ts=list(range(len(many))), dur=[1] * len(many), track=many), capture)
 
 
 def test_times_and_a_number_become_a_counter(capture: Capture) -> None:

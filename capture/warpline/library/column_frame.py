@@ -33,7 +33,7 @@ class ColumnFrame:
     def __init__(
         self, columns: Sequence[str], length: int, check: Callable[[], object] | None = None
     ) -> None:
-        """``check`` raises when columns cannot be made any more."""
+        """``check`` raises when columns can no longer be made."""
         self.columns = tuple(columns)
         self._check = check
         self._length = length

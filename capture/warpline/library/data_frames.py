@@ -75,7 +75,7 @@ def _polars(pl: Any, name: str, column: CodedColumn) -> Any:
     if column.texts is None:
         series = pl.Series(name, np.ascontiguousarray(column.codes))
     else:
-        # A text more than needed: a column without any value has codes, too.
+        # One extra text: even a column without any value has codes.
         texts = pl.Series(name, [*column.texts, None], dtype=pl.Enum(column.texts))
         series = texts.gather(np.ascontiguousarray(column.codes))
     if column.valid is None or column.valid.all():

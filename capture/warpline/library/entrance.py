@@ -18,10 +18,10 @@ AnyPath = str | os.PathLike[str]
 def open(  # noqa: A001  # `warpline.open`
     path: AnyPath, *, progress: Progress | None = None, cancelled: IsCancelled | None = None
 ) -> CaptureReader:
-    """Open a capture, or what can be made one: another profiler's trace is converted once and kept in the user's cache,
+    """Open a capture, or a file that can be turned into one: a profiler's trace is converted once and cached,
     a recording left unfinished (a ``.spool`` folder) is finished.
 
-    ``progress`` is told a fraction in 0-1 and what is being done, ``cancelled`` is asked whether to stop.
+    ``progress`` is called with a fraction in 0-1 and the current step, ``cancelled`` returns whether to stop.
 
     Raises CaptureFormatError, ImportFormatError, StorageError, RecordingError, Cancelled.
     """
@@ -37,11 +37,11 @@ def import_trace(
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
 ) -> CaptureReader:
-    """Make a capture of another profiler's files and open it; several files are the ranks of one job.
+    """Convert another profiler's files to a capture and open it; several files are the ranks of one job.
 
-    It is written to ``out``, or kept in the user's cache without one. ``format`` names an importer (``torch``,
-    ``chrome``, ``nsys-sqlite`` …) where the content of a file does not tell. ``align`` says how the clocks of several
-    files are put together: ``steps``, ``utc``, ``start`` or ``auto``, the first of these that all files allow.
+    It is written to ``out``, or kept in the user's cache. ``format`` names an importer (``torch``,
+    ``chrome``, ``nsys-sqlite`` …) if the content of a file is ambiguous. ``align`` says how the clocks of several
+    files are aligned: ``steps``, ``utc``, ``start`` or ``auto``, the first of these that all files allow.
     A recording among several files is joined with the others, traces of the same run.
 
     Raises ImportFormatError, UsageError, StorageError, Cancelled.

@@ -129,7 +129,7 @@ def kind_spec(capture: Capture, kind: str) -> KindSpec:
 
 
 def find_rows(view: View, kinds: Sequence[str] | None, names: BoolArray | None) -> Int64Array:
-    """Rows of the events in a selection, ascending. ``names`` says for each string whether events called so count."""
+    """Rows of the events in a selection, ascending. ``names`` says for each string whether its events count."""
     spans = view.spans()
     first, stop = spans.first, spans.stop
     if kinds is None:

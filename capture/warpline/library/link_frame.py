@@ -15,7 +15,7 @@ from warpline.storage import NO_ROW, Links
 class LinkFrame(ColumnFrame):
     """What led to what, by ``from_row``: the columns ``kind`` (``launch`` …), ``from_row`` and ``to_row``.
 
-    Rows are those of events, in their column ``row``. An end outside the capture is masked.
+    These are values of the column ``row`` of events. An end outside the capture is masked.
     """
 
     def __init__(self, links: Links, check: Callable[[], object] | None = None) -> None:

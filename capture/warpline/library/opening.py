@@ -70,7 +70,7 @@ def open_or_convert(path: Path, progress: Progress, is_cancelled: IsCancelled) -
     except CaptureFormatError:
         if not path.is_file() or is_capture(path) or (_is_hdf5_or_empty(path) and not _is_recognised(path)):
             raise
-    # What no importer recognises is refused with what it seems to be.
+    # If no importer recognises it, the error says what the file seems to be.
     return open_converted([path], progress, is_cancelled)
 
 
@@ -121,13 +121,13 @@ def open_converted(
             progress(0.0, tr("converting {name} ({format})", **named))
         return join(paths, target, format=format, align=align, progress=progress, cancelled=is_cancelled)
 
-    # Another version may convert better: its entries are its own.
+    # Another version may convert better, so each version has entries of its own.
     converter = f"{' '.join(importer.name for importer in importers)} {__version__}"
     if any(bundles):
         converter += " bundle"
     if align != "auto":
         converter += f" {align}"
-    # Of a folder the traces in it are what the cached capture was made of; an archive is one file.
+    # A capture of a folder was made from the traces in it; an archive is one file.
     with traces_of([path for path in paths if path.is_dir()], is_cancelled, progress) as inside:
         sources = [path for path in paths if not path.is_dir()] + inside
         working = ConversionCache().get(sources, converter, convert, progress, is_cancelled)
@@ -160,7 +160,7 @@ def _is_hdf5_or_empty(path: Path) -> bool:
 
 
 def _is_recognised(path: Path) -> bool:
-    """Whether an importer knows what a file is."""
+    """Whether an importer recognises a file."""
     from warpline.interchange import detect
 
     try:
@@ -183,7 +183,7 @@ def _open_capture(path: Path, progress: Progress, is_cancelled: IsCancelled) -> 
 
 
 def _read_directories(capture: Capture) -> None:
-    """Look at all that is read when it is first used: damage in it is told now, not in the middle of work.
+    """Read everything that is otherwise read on first use: damage is then reported now, not in the middle of work.
 
     Columns of a capture that is mapped are views: this costs their number, not their length.
     """
@@ -203,7 +203,7 @@ def _recover(spool: Path, progress: Progress) -> Opened:
     from warpline.recording.spool.directory import capture_in_place
 
     progress(0.0, tr("finishing the recording {name}", name=spool.name))
-    # Complete where the spool has nothing more to give, which is removed then with what it says.
+    # Look this up first: if the capture is complete already, `recover` removes the spool, which names it.
     complete = capture_in_place(spool)
     done = recover(spool)
     path = done.path if done is not None else complete

@@ -1,6 +1,6 @@
 """Pictures of a capture, drawn by the command ``render`` of the application in a process of its own.
 
-Of its own, because drawing needs Qt, and a program that asks a capture may have none, another one, or threads.
+Drawing needs Qt, and the calling program may have none, a different one, or threads.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _HEADS_OF_DUMPS = ("Fatal Python error: ", "Timeout (")
 def how_it_failed(end: ProgramEnd) -> str:
     """``ended with status 1`` or ``was ended by signal 9 (SIGKILL)``; empty where it did not fail as far as is known.
 
-    Of a program in a shell, 128 + n stands for signal n, as shells have it.
+    For a program run in a shell, 128 + n stands for signal n, as shells report it.
     """
     status = end.exit_status
     number = end.exit_signal

@@ -1,4 +1,4 @@
-"""Times, ranges, tracks and names as a program gives them, checked against the capture they are about."""
+"""Validates times, ranges, tracks and names from a program against the capture they refer to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NamePatterns = str | re.Pattern[str] | Iterable[str | re.Pattern[str]]
 
 
 def time_ns(time: Time) -> int:
-    """Nanoseconds of a time. Raises UsageError for what is none."""
+    """Nanoseconds of a time. Raises UsageError for anything else."""
     if isinstance(time, str):
         try:
             return parse_time(time)
@@ -40,7 +40,7 @@ def time_ns(time: Time) -> int:
     try:
         if isinstance(time, bool):
             raise TypeError
-        # numpy's integers too, but no floats: nanoseconds and seconds would be mistaken for each other.
+        # Allow numpy's integers, but no floats: nanoseconds and seconds could be confused.
         return operator.index(time)
     except TypeError as error:
         raise UsageError(
@@ -52,7 +52,7 @@ def time_ns(time: Time) -> int:
 
 
 def range_ns(given: TimeRange | None) -> tuple[int | None, int | None]:
-    """Both ends of a range in ns since the start of the capture. Raises UsageError for what is none."""
+    """Both ends of a range in ns since the start of the capture. Raises UsageError for anything else."""
     if given is None:
         return None, None
     if isinstance(given, str):
@@ -99,7 +99,7 @@ def select(
 
 
 def matching_names(strings: Strings, names: NamePatterns) -> npt.NDArray[np.bool_]:
-    """For each string of a capture whether any of the names is it or matches it."""
+    """For each string of a capture, whether it equals or matches any of the names."""
     wanted = [names] if isinstance(names, str | re.Pattern) else list(names)
     exact = {name for name in wanted if isinstance(name, str)}
     globs = [name for name in exact if any(sign in name for sign in "*?[")]

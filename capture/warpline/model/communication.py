@@ -1,6 +1,6 @@
 """Recognises communication by name: kernels that move data between GPUs, and the calls on the host that start them.
 
-The timeline's colours and the reports both use it, so they agree.
+The timeline's colours and the reports share it, so that they agree.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ OVERHEAD_NAMES = {
 }
 """By CUpti_ActivityOverheadKind."""
 
-# The numbers of cudaError and CUresult that calls of running programs give. Most are equal in both.
+# The numbers of cudaError and CUresult that calls of running programs return. Most are equal in both.
 _RUNTIME_RESULTS = {
     0: "cudaSuccess",
     1: "cudaErrorInvalidValue",

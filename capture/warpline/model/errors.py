@@ -9,7 +9,7 @@ from __future__ import annotations
 from warpline.untrusted import one_line
 
 _BEGIN, _END = 600, 200
-"""Characters of a long message that are shown."""
+"""Characters shown of the beginning and the end of a long message."""
 
 
 class WarplineError(Exception):
@@ -23,7 +23,7 @@ class WarplineError(Exception):
 
 
 class UsageError(WarplineError):
-    """The request itself makes no sense (a bad range, an unknown report name)."""
+    """The request itself is invalid, such as a bad range or an unknown report name."""
 
 
 class NotRecordedError(WarplineError):

@@ -15,7 +15,7 @@ class Flag(IntFlag):
     TRUNCATED = 4
     """The begin or end was lost within the recording and was inferred."""
     ESTIMATED = 8
-    """Sampled, not measured: start and end are times of samples."""
+    """Sampled, not measured: start and end are the times of samples."""
     INSTANT = 16
     """A moment without duration."""
     IDLE = 32

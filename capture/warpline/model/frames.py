@@ -55,8 +55,8 @@ class StackFrame:
 
     @property
     def telling(self) -> int:
-        """How informative the line is: 3 its own, 2 that of an installed package, 1 of Python's
-        library, 0 of what there all threads wait through, and a function without a file.
+        """How informative the line is: 3 the program's own, 2 of an installed package, 1 of Python's
+        library, 0 of library code through which all threads wait, or a function without a file.
         """
         if not self.file:
             return 0
@@ -69,7 +69,7 @@ class StackFrame:
 
 @lru_cache(maxsize=8192)
 def parse_frame(text: str) -> StackFrame:
-    """What a frame of a stack says; a text that names no file is a function."""
+    """Parse a stack frame; a text that names no file is a function."""
     match = _FUNCTION_FIRST.match(text) or _FILE_FIRST.match(text)
     if match is None:
         inside = _IN_MODULE.match(text)

@@ -54,7 +54,7 @@ def merge_grouped(
 def running_maximum(group: Int64Array, values: Int64Array) -> Int64Array:
     """The maximum of the values so far in each run of equal groups."""
     distinct, rank = np.unique(values, return_inverse=True)
-    # Ranks, since the values of a group moved beyond those of all groups before might leave 64 bits.
+    # Work on ranks: moving each group's values beyond those of all groups before could exceed 64 bits.
     base = np.cumsum(np.append(False, group[1:] != group[:-1])[: len(group)]) * len(distinct)
     highest: Int64Array = distinct[np.maximum.accumulate(base + rank.reshape(-1)) - base]
     return highest

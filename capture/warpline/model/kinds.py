@@ -34,7 +34,7 @@ class KindSpec:
     ``category`` groups kinds for people and reports: ``gpu``, ``api``, ``cpu``, ``range``, ``python``, ``os``,
     ``memory``, ``tool``. ``color`` is a family the themes know (``kernel``, ``communication``, ``copy``, ``set``,
     ``sync``, ``api``, ``state``, ``core``, ``range``, ``operator``, ``phase``, ``python``, ``os``, ``memory``,
-    ``overhead``, ``neutral``). ``idle_names`` are not needed: what does not count as busy carries a flag.
+    ``overhead``, ``neutral``). Events that do not count as busy carry a flag.
     """
 
     name: str
@@ -73,7 +73,7 @@ PYTHON_FRAMES: Mapping[int, str] = MappingProxyType(
         2: "likely: of the nearer sample",
     }
 )
-"""How sure Python's frames are in a stack that two samplers saw together."""
+"""How certain the Python frames are in a stack put together from two samplers."""
 MEMORY_KINDS: Mapping[int, str] = MappingProxyType(
     dict(
         enumerate(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from warpline.model.errors import Cancelled
 
 Progress = Callable[[float, str], None]
-"""Called with the fraction done (0–1) and a text that says what is being done."""
+"""Called with the fraction done (0–1) and a text about the current step."""
 IsCancelled = Callable[[], bool]
 """Returns whether the work was cancelled. It is called often, so it must be quick."""
 

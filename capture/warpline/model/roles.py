@@ -1,4 +1,4 @@
-"""What the role of a track means to a view: its colour family, its place among others, what is folded and counted."""
+"""What the role of a track means for a view: its colour family, its place, what is folded and what counts as busy."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class TrackRole:
     is_group: bool = False
     work_place: int | None = None
     shows_work: bool = True
-    """Whether its events say what was done, and not only when."""
+    """Whether its events show what was done, not only when."""
     is_nested: bool = False
-    """Whether its first lane alone says how long it was busy."""
+    """Whether its first lane alone shows how long it was busy."""
     has_busy_share: bool = True
-    """Whether a busy share of its events means anything: that of samples and allocations does not."""
+    """Whether a busy share of its events is meaningful; for samples and allocations it is not."""
 
 
 _IDLE_SHARE = 0.002
@@ -76,5 +76,5 @@ ROLES: Mapping[str, TrackRole] = MappingProxyType(
 
 
 def role_of(name: str) -> TrackRole:
-    """The role of this name; one with the defaults for a name that is not known."""
+    """The role of this name; a role with default values for an unknown name."""
     return ROLES.get(name) or TrackRole(name=name)

@@ -53,7 +53,7 @@ def format_duration(duration_ns: int, digits: int = 4) -> str:
         whole_digits = len(str(magnitude // 10**zeros))
         rounded = _rounded(magnitude, zeros, digits - whole_digits)
         if rounded >= 10 ** (zeros + whole_digits):
-            # 9.9996 became 10.00: one digit less behind the point.
+            # 9.9996 was rounded to 10.00: drop one decimal.
             whole_digits += 1
         if rounded < 1_000 * 10**zeros or unit == "s":
             return f"{sign}{_decimal(rounded, zeros, max(0, digits - whole_digits))} {unit}"

@@ -35,7 +35,7 @@ class TorchNames:
 
 
 def torch_names(texts: Iterable[str]) -> TorchNames:
-    """Splits names into their parts; names that are not PyTorch's stay unchanged."""
+    """Split names into their parts; names that are not PyTorch's stay unchanged."""
     names: list[str] = []
     sequence: list[int] = []
     call: list[int] = []

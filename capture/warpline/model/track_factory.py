@@ -1,4 +1,4 @@
-"""The tracks there are: URI, title, role and place of each, for recorder and importers alike."""
+"""Defines every kind of track: URI, title, role and place, for recorder and importers alike."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from warpline.model.track_style import RECORDED, UNNUMBERED, TrackStyle
 from warpline.model.tracks import Packing
 
 _FAR = 1 << 20
-"""Numbers beyond this are no order worth keeping, and sort keys must fit 64 bits."""
+"""Numbers beyond this are not used for ordering, since sort keys must fit 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackSpec:
-    """A track as it is named, without what holds it and whose it is."""
+    """A track's name, title, role and place, without its parent and owner."""
 
     uri: str
     title: str
@@ -125,7 +125,7 @@ class TrackFactory:
         )
 
     def group(self, sort: str, name: str, title: str) -> TrackSpec:
-        """Something else of the machine that has counters: its sort (``network``), its name among those, its title."""
+        """Another part of the machine that has counters: its sort (``network``), its name among these, its title."""
         return TrackSpec(
             uri=f"{self.prefix}{sort}/{self.style.segment(name)}",
             title=title,
@@ -145,7 +145,7 @@ class TrackFactory:
     # What belongs to the whole recording
 
     def instants(self) -> TrackSpec:
-        """Moments of no process."""
+        """Instants that belong to no process."""
         return TrackSpec(
             uri=f"{self.prefix}instants",
             title=titles.INSTANTS,
@@ -154,7 +154,7 @@ class TrackFactory:
         )
 
     def overhead(self) -> TrackSpec:
-        """What the profiler cost, of no thread in particular."""
+        """The profiler's overhead, of no thread in particular."""
         role, title = titles.BELOW_THREAD["overhead"]
         return TrackSpec(
             uri=f"{self.prefix}overhead", title=title, role=role, sort_key=self.style.place("overhead")
@@ -199,7 +199,7 @@ class TrackFactory:
         )
 
     def process_instants(self, process: str) -> TrackSpec:
-        """Moments of no thread of a process."""
+        """Instants of a process that belong to none of its threads."""
         return TrackSpec(
             uri=f"{process}/instants",
             title=titles.INSTANTS,
@@ -232,7 +232,7 @@ class TrackFactory:
         )
 
     def process_ranges(self, process: str, domain: str) -> TrackSpec:
-        """NVTX ranges of no thread of a process."""
+        """NVTX ranges of a process that belong to none of its threads."""
         return TrackSpec(
             uri=f"{process}/nvtx/{self._domain(domain)}",
             title=self.style.domain_title.format(domain=domain)
@@ -278,7 +278,7 @@ class TrackFactory:
         title: str = "",
         packing: Packing = Packing.NEST,
     ) -> TrackSpec:
-        """A track below a thread; those everybody has get role and title from `track_titles.BELOW_THREAD`."""
+        """A track below a thread; common ones get their role and title from `track_titles.BELOW_THREAD`."""
         usual_role, usual_title = titles.BELOW_THREAD.get(path, ("other", path))
         role = role or usual_role
         place = self.style.place(f"thread/{path}", f"thread/{role}", otherwise=self.style.rest)
@@ -317,7 +317,7 @@ class TrackFactory:
     ) -> TrackSpec:
         """A context of a process, below its GPU; ``name`` is what the program calls it.
 
-        Without a number it is no track, only the place of streams whose context is not known.
+        Without a number it is no track, only a place for streams whose context is unknown.
         """
         uri = self._on_gpu(gpu, process)
         if number is None:
@@ -349,7 +349,7 @@ class TrackFactory:
         )
 
     def stream_annotations(self, context: TrackSpec, number: int, *, name: str = "") -> TrackSpec:
-        """The host's ranges as they are felt on a stream, right behind it."""
+        """The host's ranges projected onto a stream, right behind the stream."""
         return self._below_context(
             context,
             f"stream/{number}/annotations",
@@ -360,14 +360,14 @@ class TrackFactory:
         )
 
     def collectives(self, context: TrackSpec, key: str, title: str) -> TrackSpec:
-        """Collectives of a group of ranks, or the parts of them, which a trace tells apart from streams."""
+        """Collectives of a group of ranks, or their parts, which a trace keeps apart from streams."""
         place = self.style.place("context/annotations")
         return self._below_context(
             context, f"collectives/{key}", title, "stream", place, packing=Packing.PACK
         )
 
     def annotations(self, context: TrackSpec) -> TrackSpec:
-        """The host's ranges as they are felt in a context."""
+        """The host's ranges projected onto a context."""
         place = self.style.place("context/annotations")
         return self._below_context(context, "annotations", titles.ANNOTATIONS, "ranges", place)
 

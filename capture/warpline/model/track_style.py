@@ -1,4 +1,4 @@
-"""What differs between captures by where they come from: the order of tracks beside each other, how names are spelt."""
+"""How captures of different origins differ: the order of sibling tracks, and the spelling of names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 _LAST = 1 << 40
 UNNUMBERED = (1 << 20) - 1
-"""Counts for a stream that has no number: behind those that have one."""
+"""The number that stands for a stream without one: it comes after all others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackStyle:
-    """An origin's order and spelling.
+    """The order and spelling of one origin.
 
     ``places`` are sort keys: of a sort of track (``gpu``), or of one below another (``thread/api``, by the end of its
     URI or by its role); what is not listed has 0, or ``rest`` below a thread. ``segment`` makes a name a part of a URI;
@@ -35,7 +35,7 @@ class TrackStyle:
 
 
 def without_slash(text: str) -> str:
-    """A name as part of a URI, as it is but for ``/``."""
+    """A name as part of a URI: unchanged, except for ``/``."""
     return text.replace("/", "∕")
 
 
@@ -79,7 +79,7 @@ RECORDED = TrackStyle(
     segment=_quoted,
     stream_step=2,
 )
-"""Of Warpline's own recordings."""
+"""The style of Warpline's own recordings."""
 
 TRACE = TrackStyle(
     places=MappingProxyType(
@@ -112,7 +112,7 @@ TRACE = TrackStyle(
     context_step=1,
     stream_step=1,
 )
-"""Of traces in the Chrome JSON family."""
+"""The style of traces in the Chrome JSON family."""
 
 NSIGHT = TrackStyle(
     places=MappingProxyType(
@@ -152,4 +152,4 @@ NSIGHT = TrackStyle(
     domain_title="NVTX · {domain}",
     rest=11,
 )
-"""Of exports of Nsight Systems."""
+"""The style of exports of Nsight Systems."""

@@ -1,4 +1,4 @@
-"""What tracks are called, in English. A capture stores these; they are translated where they are shown.
+"""The titles of tracks, in English. A capture stores these; they are translated when shown.
 
 A title is one of these texts, a name that the recorded program gave, or several of both joined by `JOINT`; so a
 translator takes a title apart at the joints and finds each part here, fields included.
@@ -16,12 +16,12 @@ JOINT = " · "
 RANK = english("Rank {number}")
 CORES, CORE = english("CPU cores"), english("Core {number}")
 CORE_LOAD, CORE_LOAD_OF = english("Utilization"), english("{core}: whole system")
-"""The counter of a core's load on the core's own track, and the same where nothing says whose it is."""
+"""Titles of a core's load: on the core's own track, and where only the title says which core it is."""
 GPU, NPU = english("GPU {number}"), english("NPU {number}")
 PROCESS, PROCESS_WITHOUT_NUMBER = english("Process {number}"), english("Process")
 THREAD, THREAD_WITHOUT_NUMBER = english("Thread {number}"), english("Thread")
 FIRST_THREAD, OTHER_THREAD = english("main thread"), english("thread")
-"""Stand for the name of a thread that has none."""
+"""Titles of a thread without a name."""
 WARPLINES_OWN = english("Warpline's own")
 CONTEXT, CONTEXT_OF_PROCESS = english("Context {number}"), english("context {number}")
 STREAM, DEFAULT_STREAM = english("Stream {number}"), english("default")
@@ -31,7 +31,7 @@ SYNC, CONTEXT_MEMORY = english("Synchronization"), english("Memory")
 GPU_SLICES = english("Time slices of contexts")
 GPU_PAGE_FAULTS, CPU_PAGE_FAULTS = english("page faults"), english("CPU page faults")
 PAGE_FAULTS, DISK_FAULTS = english("Page faults"), english("Page faults read from a disk")
-"""Counters of a process: all of them, and those for which a page had to be read."""
+"""Counters of a process: all page faults, and those that read from disk."""
 RESIDENT_MEMORY = english("Resident memory")
 STEPS = english("Steps")
 INSTANTS, ASYNC = english("Instants"), english("Asynchronous {category}")
@@ -41,7 +41,7 @@ GPU_METRICS, MESSAGES, PROFILER = (
     english("Profiler"),
 )
 HIP_API, ACL_API = english("HIP API"), english("AscendCL")
-"""Titles of the calls of a thread where they are not CUDA's."""
+"""Titles of a thread's API calls that are not CUDA's."""
 ESTIMATED_STATE = english("State (estimated)")
 
 BELOW_THREAD: Mapping[str, tuple[str, str]] = MappingProxyType(

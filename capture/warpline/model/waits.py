@@ -1,4 +1,4 @@
-"""What a thread can wait for: the calls that block, and what kind of wait each is."""
+"""What a thread can wait for: the calls that block, and the kind of wait of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from warpline.i18n import english
 
 OWN_THREAD = "warpline-agent"
-"""Warpline's own thread inside the program, which samples the others: what it does is nobody's question."""
+"""Warpline's own thread inside the program, which samples the others and is of no interest."""
 
 
 class WaitKind(IntEnum):
@@ -59,7 +59,7 @@ WAIT_KINDS: Mapping[int, str] = MappingProxyType(
 
 
 class WaitFamily(NamedTuple):
-    """Kinds of waits that are seen as one: ``color`` is the family of colours the themes know."""
+    """Kinds of waits that are shown as one; ``color`` is a colour family of the themes."""
 
     color: str
     title: str
@@ -84,7 +84,7 @@ WAIT_FAMILIES: tuple[WaitFamily, ...] = (
     WaitFamily("wait_child", english("child process, thread's end"), (WaitKind.CHILD, WaitKind.JOIN)),
     WaitFamily("wait_gpu", english("GPU"), (WaitKind.GPU,)),
 )
-"""What blocked stretches are told apart by in pictures; what is in none is blocked for reasons not known."""
+"""The families by which pictures distinguish blocked stretches; a wait in none has an unknown reason."""
 
 
 class Function(IntEnum):
@@ -169,4 +169,4 @@ KIND_OF_FUNCTION: Mapping[Function, WaitKind] = MappingProxyType(
         Function.GIL: WaitKind.GIL,
     }
 )
-"""What each call waits for; those that are missing wait for what their descriptor stands for."""
+"""What each call waits for; for a missing call, its descriptor decides."""

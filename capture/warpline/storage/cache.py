@@ -39,7 +39,7 @@ def whole_or_absent(place: Path) -> Iterator[Path]:
                 if leftover.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                     leftover.unlink()
         yield making
-        with contextlib.suppress(FileInUseError):  # an equal file, which another process reads
+        with contextlib.suppress(FileInUseError):  # an equal file is there, and another process reads it
             replace(making, place)
     finally:
         with contextlib.suppress(OSError):
@@ -96,7 +96,7 @@ class ConversionCache:
         target = self.path_of(sources, converter)
         if self._is_sound(target):
             with contextlib.suppress(OSError):
-                # Only the time of use: readers recognise an unchanged file by its modification time.
+                # Update only the access time: readers recognise an unchanged file by its modification time.
                 os.utime(target, ns=(time.time_ns(), target.stat().st_mtime_ns))
             return target
         try:

@@ -166,7 +166,7 @@ class _Reader:
             self._link(links.LAUNCH, "from", correlation, ids)
 
     def _link(self, kind: str, end: Any, keys: Any, ids: Int64Array) -> None:
-        # Key 0 means none to the sink, but is a connection here.
+        # To the sink, key 0 means none; here it is a valid connection.
         self._sink.link(kind, end, np.ma.MaskedArray(np.ma.getdata(keys) + 1, np.ma.getmaskarray(keys)), ids)
 
     def add_operators(self) -> None:
@@ -286,7 +286,7 @@ class _Reader:
         )
 
     def _group(self, text: Any) -> int:
-        """A short number of a group of ranks, whose name is too long for a title."""
+        """A short number for a group of ranks, whose name is too long for a title."""
         number = self._groups.setdefault(text, len(self._groups))
         names = self._sink.builder.meta.setdefault("communication_groups", {})
         names[str(number)] = clean_text(self._texts.get(text, ""))

@@ -50,6 +50,6 @@ def task_kind(name: str, task_type: str) -> str:
         return WAIT
     if _COPIES.match(name):
         return COPY
-    if task_type.upper() == "OTHER":  # msprof's word for a core that it does not know the sort of
+    if task_type.upper() == "OTHER":  # msprof's word for a core of unknown type
         return OTHER if _CONTROL_NAMES.match(name) else KERNEL
     return KERNEL if _KERNEL_TASKS.match(task_type) else OTHER

@@ -38,7 +38,7 @@ _THREAD = re.compile(
 _LOOKED_AT = 1 << 14
 _COMMENTS = ("#", "//")
 _ENOUGH = 4
-"""Stacks beside which a single other line is no reason to refuse a short file."""
+"""With this many stacks, a single other line is no reason to refuse a short file."""
 _FRAMES_AT_ONCE = 1 << 19
 _Row = tuple[int | str, str]
 """A process and a thread."""

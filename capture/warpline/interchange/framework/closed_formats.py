@@ -11,7 +11,7 @@ from typing import NamedTuple
 from warpline.i18n import english, tr, translated
 
 Matcher = Callable[[bytes, Path], bool]
-"""Decides by the beginning of the unpacked content; the path is for what the content leaves open."""
+"""Decides by the beginning of the unpacked content, and by the path where the content is ambiguous."""
 
 _RECIPE_HEADER = re.compile(rb'"?(Start \(ns\)|Name|Range Name|Time \(%\))"?,')
 
@@ -137,7 +137,7 @@ CLOSED_FORMATS = (
         "warpline view FOLDER",
     ),
 )
-"""The first row that matches names the file. An importer that is surer than `POSSIBLE` comes before all of them."""
+"""The first matching row names the file. An importer whose confidence exceeds `POSSIBLE` takes precedence."""
 
 
 def why_closed(head: bytes, path: Path) -> str | None:

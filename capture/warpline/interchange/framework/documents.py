@@ -70,7 +70,7 @@ Document = dict[str, Any]
 def text_lines(path: Path, progress: Progress, cancelled: IsCancelled) -> Iterator[str]:
     """The lines of a text, unpacked from gzip or zip, without their ends; UTF-8, or UTF-16 with its mark.
 
-    Of a damaged archive everything before the damage is read. Longer lines than `MAX_LINE_BYTES` are cut.
+    In a damaged archive, everything before the damage is read. Lines longer than `MAX_LINE_BYTES` are cut.
     """
     size = max(1, path.stat().st_size)
     decode: Any = None

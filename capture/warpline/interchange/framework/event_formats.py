@@ -20,7 +20,7 @@ Order = Literal["little", "big"]
 
 @dataclass(frozen=True)
 class EventField:
-    """A field; ``is_text`` for an array of char, ``is_placed`` where the field says where the text is."""
+    """A field; ``is_text``: an array of char; ``is_placed``: the field holds the position of the text."""
 
     name: str
     offset: int
@@ -41,7 +41,7 @@ class EventFormat:
     """Of ``sched_switch``: whether its states are those of Linux before 4.14; None if the text does not print them."""
 
     def values(self, raw: bytes, order: Order) -> dict[str, int | str]:
-        """The fields of a raw event but for the common ones; a field beyond its end is left out."""
+        """The fields of a raw event except the common ones; a field beyond the event's end is left out."""
         found: dict[str, int | str] = {}
         for field in self.fields.values():
             if not field.name.startswith("common_") and field.offset + field.size <= len(raw):
@@ -49,7 +49,7 @@ class EventFormat:
         return found
 
     def number_of(self, raw: bytes, name: str, order: Order) -> int:
-        """A number of a raw event; 0 where it lacks."""
+        """A number of a raw event; 0 where the field is missing."""
         field = self.fields.get(name)
         if field is None or field.offset + field.size > len(raw):
             return 0
@@ -122,7 +122,7 @@ class FormatReader:
         return int.from_bytes(self.take(count), self.order)
 
     def text(self) -> str:
-        """A text up to its zero."""
+        """A text up to its terminating zero."""
         stop = self._content.find(b"\x00", self.position)
         if stop < 0:
             raise ValueError("the file ends early")

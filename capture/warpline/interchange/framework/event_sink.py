@@ -1,4 +1,4 @@
-"""Adds the events of a file to a capture in batches, with the processes, threads, GPUs and streams they belong to."""
+"""Adds a file's events to a capture in batches, with the processes, threads, GPUs and streams they belong to."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class EventSink:
         )
 
     def process(self, key: int | str, name: str = "") -> Holder:
-        """The process with a number, or with another key if it has none. The first name counts."""
+        """The process with a number, or another key if it has no number. The first name counts."""
         row = self._processes.get(key)
         if row is None:
             number = key if isinstance(key, int) else NO_NUMBER
@@ -155,7 +155,7 @@ class EventSink:
     def device(
         self, number: int, name: str = "", properties: Mapping[str, str | int | float] | None = None
     ) -> None:
-        """A GPU of the machine, which has a track only once it has events. The first name and properties count."""
+        """A GPU of the machine; it gets a track only with its first event. The first name and properties count."""
         if number not in self._devices:
             self._devices[number] = name = clean_text(name)
             self.builder.add_device(
@@ -215,7 +215,7 @@ class EventSink:
             return ids
         place: int | Int64Array = tracks
         if isinstance(tracks, np.ndarray):
-            # Events of a track one after the other are cheapest to store.
+            # Events of one track in a row are cheapest to store.
             order = order[np.argsort(tracks[order], kind="stable")]
             place = tracks[order]
         start, stop = start[order], stop[order]
@@ -261,17 +261,17 @@ class EventSink:
             self.builder.add_link_keys(kind, self.scope, end, values[known], ids[known])
 
     def skip(self, what: str, count: int, reason: str) -> None:
-        """Counts what is left out."""
+        """Counts what is skipped, with the reason."""
         self.builder.add_skipped(what, count, reason)
 
     def saw(self, starts: Int64Array, stops: Int64Array) -> None:
-        """Extends the time range of the file."""
+        """Extends the time range of the file to these times."""
         low, high = int(starts.min()), int(stops.max())
         self._start_ns = low if self._start_ns is None else min(low, self._start_ns)
         self._stop_ns = high if self._stop_ns is None else max(high, self._stop_ns)
 
     def summary(self, utc_offset_ns: int | None = None) -> ImportSummary:
-        """What the framework needs of the file."""
+        """The summary of the file that the framework needs."""
         return ImportSummary(
             events=self.events,
             start_ns=self._start_ns,

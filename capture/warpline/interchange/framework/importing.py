@@ -138,7 +138,7 @@ def convert_each(
 
 
 def _why_nothing(path: Path, builder: CaptureBuilder) -> str:
-    """Why a file of a known format gave no events: what was skipped, and whether it is damaged."""
+    """Why a file of a known format yielded no events: what was skipped, and whether it is damaged."""
     contents = builder.contents()
     left_out = [
         f"{translated(entry.what)}: {entry.count:,} ({translated(entry.reason)})"

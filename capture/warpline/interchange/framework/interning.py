@@ -19,7 +19,7 @@ def at(array: npt.NDArray[Any]) -> ctypes.c_void_p:
 
 
 def slot_count(count: int) -> int:
-    """The size of a hash table for so many entries."""
+    """The size of a hash table for ``count`` entries."""
     return max(16, 1 << (2 * count).bit_length())
 
 

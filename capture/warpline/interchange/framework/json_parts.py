@@ -188,7 +188,7 @@ class JsonParts:
         while True:
             self._need(wanted)
             held = self._data[self._at : self._at + wanted]
-            text = held.rstrip(b"\\")  # what follows belongs to the last backslash
+            text = held.rstrip(b"\\")  # the next character belongs to the last backslash
             if not text:
                 if len(held) < wanted:
                     raise _DamagedError(tr("it ends early"))
@@ -208,7 +208,7 @@ class JsonParts:
 
     @property
     def _first_bytes(self) -> int:
-        """The first window of an array. Most are short: looking through a whole chunk for each would be quadratic."""
+        """The first window of an array. Most arrays are short: searching a whole chunk for each would be quadratic."""
         return min(self._chunk_bytes, _WINDOW_BYTES)
 
     def _longer(self, wanted: int) -> int:
@@ -271,7 +271,7 @@ def decode_elements(text: bytes, decoder: msgspec.json.Decoder[list[_T]]) -> tup
 
 
 def add_damage(builder: CaptureBuilder, parts: JsonParts) -> None:
-    """Says in the capture that documents were damaged, after iterating."""
+    """Notes damaged documents in the capture; call it after iterating."""
     if parts.damaged or parts.problem:
         builder.add_warning(
             english("The file is damaged or ends early ({error}).", error=parts.problem), is_loss=True

@@ -39,7 +39,7 @@ class LongColumns:
         return np.ascontiguousarray(np.frombuffer(self._values, np.int64).reshape(-1, self._width)[:, place])
 
     def take(self) -> list[Int64Array]:
-        """The columns; the rows are dropped."""
+        """Return the columns and drop the rows."""
         columns = self.columns()
         self._values = array("q")
         return columns
@@ -49,14 +49,14 @@ class LongColumns:
 
 
 def show_whole_trace(events: KernelEvents) -> None:
-    """Let the capture begin with the first event and end with the last, though nothing may run then."""
+    """Let the capture begin with the first event and end with the last, even if nothing runs then."""
     first, last = events.bounds()
     if events.sink.options.rank is None and first < last:
         events.sink.builder.set_span(first, last)
 
 
 _IDLE = "swapper"
-"""What the kernel calls the idle threads of all cores, which have no number of their own."""
+"""The kernel's name for the idle threads of all cores, which have no ids of their own."""
 
 
 class KernelEvents:
@@ -86,7 +86,7 @@ class KernelEvents:
             self._names[tid] = name
 
     def switch(self, time: int, cpu: int, prev: int, prev_state: int, following: int) -> None:
-        """A core switched from a thread, left in a state of `scheduling.STATES` or a `raw_state`, to another one."""
+        """A core switched from one thread, left in a state of `scheduling.STATES` or a `raw_state`, to another."""
         self._switches.add(time, cpu, prev, prev_state, following)
 
     def wakeup(self, time: int, tid: int, by: int) -> None:
@@ -118,7 +118,7 @@ class KernelEvents:
             self._marks.add(time, tid, _MOMENT, string(clean_text(text)))
 
     def other(self, time: int, cpu: int, tid: int, name: str, details: str) -> None:
-        """Any other event, a moment of the thread that ran, or of the core if it was idle."""
+        """Any other event: an instant on the thread that ran, or on the core if it was idle."""
         string = self.sink.builder.string
         self._others.add(time, cpu, tid, string(clean_text(name)), string(clean_text(details)))
 

@@ -1,4 +1,4 @@
-"""Adds raw tracepoints of perf.data and trace.dat to a capture."""
+"""Adds raw tracepoint events of perf.data and trace.dat to a capture."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class SliceIndex:
             hit = values[position] >= reach[active]
             if hit.any():
                 result[active[hit]] = self._descend(level, position[hit], reach[active[hit]])
-            # To the left neighbour; at a left child the neighbour belongs to the level above.
+            # Step to the left neighbour; at a left child, the neighbour belongs to the level above.
             active, position = active[~hit], position[~hit]
             odd = position % 2 == 1
             left = np.where(odd, position - 1, -1)

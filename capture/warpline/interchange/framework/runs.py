@@ -10,9 +10,9 @@ _BEST_FIRST = (
     "xplane", "ascend-db", "rocpd", "rocprofv3", "rpd", "rocprof-v1", "nsys", "nsys-hdf5", "paddle-pb", "perfetto",
     "torch", "ascend", "paddle",
 )  # fmt: skip
-"""Importers, by how much their formats tell of a run; others follow, with ``nsys-rep`` last: exports are quicker."""
+"""Importers, the most informative format first; others follow, with ``nsys-rep`` last, since exports are quicker."""
 _READ_TOGETHER = "rocprof-csv"
-"""An importer that reads all its files of a run when it is given one of them."""
+"""An importer that, given one file of a run, reads all of them."""
 _ENDINGS = re.compile(
     r"(_[a-z_]+_trace(?=\.csv)|_results(?=\.)|\.(xplane|pt|trace|json|pb|db|pftrace|perfetto-trace|sqlite|nsys-rep"
     r"|qdrep|h5|hdf5?|rpd|parquet|csv|gz|zip))+$"
@@ -43,7 +43,7 @@ def one_of_each_run(traces: Sequence[tuple[Path, str]]) -> tuple[list[Path], lis
             older.append(path)
             continue
         if rank is not None and rank in finished:
-            # Raw data stands beside the output that was made of it.
+            # Raw data lies beside the output made from it.
             key: object = rank
         elif importer != "xplane" and path.parent in with_xplane:
             older.append(path)
@@ -58,7 +58,7 @@ def one_of_each_run(traces: Sequence[tuple[Path, str]]) -> tuple[list[Path], lis
     chosen: list[Path] = []
     for members in groups.values():
         best = min(members)
-        # Several files of one format are several runs.
+        # Several files of one format belong to several runs.
         same = [path for order, path, importer in members if (order, importer) == (best[0], best[2])]
         others = [path for _, path, _ in members if path not in same]
         chosen += same[:1] if best[2] == _READ_TOGETHER else same

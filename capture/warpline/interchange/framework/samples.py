@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 WEIGHT = "weight"
-"""The attribute that says for how much a sample stands; without it, each stands for one."""
+"""The attribute with a sample's weight; without it, each sample counts as one."""
 
 
 def add_weights(builder: CaptureBuilder, unit: str) -> None:

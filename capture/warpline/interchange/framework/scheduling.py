@@ -54,7 +54,7 @@ def raw_state(prev_state: int | Int64Array) -> int | Int64Array:
 def states_of(states: Int64Array, are_old: bool | None = None) -> Int64Array:
     """States, with those of `raw_state` read as Linux before 4.14 (``are_old``) or since then writes them.
 
-    None lets the numbers decide. Since 4.14 a number has one bit, of which 256 means preempted; before, it is the
+    None: decided by the numbers. Since 4.14 a number has a single bit, 256 meaning preempted; before, it is the
     kernel's own word: several bits, and 64 for a dead thread where 4.14 has a parked one
     (``include/linux/sched.h`` and ``include/trace/events/sched.h`` of both).
     """
@@ -64,7 +64,7 @@ def states_of(states: Int64Array, are_old: bool | None = None) -> Int64Array:
         are_old = _look_old(set(np.unique(numbers).tolist()))
     found = np.full(len(numbers), RUNNABLE)
     if are_old:
-        # Sleeping kernel workers since 4.2; above it are flags, the highest of which means preempted.
+        # An idle kernel worker, since 4.2. Higher bits are flags, the highest of which means preempted.
         found[numbers & (_NO_LOAD | 2) == _NO_LOAD | 2] = IDLE
         found[numbers & _PARKED_OR_DEAD != 0] = DEAD
     else:
@@ -93,7 +93,7 @@ def state_of_letters(text: str) -> int:
 class SchedulerLog:
     """Collects the scheduler's events of a file, in any order; times in ns of the file's clock.
 
-    ``are_old`` tells how to read `raw_state` numbers, see `states_of`.
+    ``are_old`` says how to read `raw_state` numbers; see `states_of`.
     """
 
     def __init__(self, sink: EventSink, thread_of: ThreadOf, are_old: bool | None = None) -> None:
@@ -166,7 +166,7 @@ class SchedulerLog:
         flags = flags[order]
         threads, places = np.unique(tid, return_inverse=True)
         places = places.reshape(-1)
-        # The busiest thread stands first, as far as its process leaves it the choice.
+        # The busiest thread comes first, as far as the order of processes allows.
         busiest = np.argsort(-np.bincount(places, end - start), kind="stable")
         known = {number: self._thread_of(number) for number in threads[busiest].tolist()}
         holders = [known[number] for number in threads.tolist()]

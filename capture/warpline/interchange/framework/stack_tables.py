@@ -18,17 +18,17 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def stacks_of_nodes(builder: CaptureBuilder, frames: Sequence[int], callers: Sequence[int]) -> Int64Array:
-    """The stack of each node, int64 [n]; -1 for a node of which neither it nor a caller has a frame.
+    """The stack of each node, int64 [n]; -1 for a node without a frame of its own or of a caller.
 
     ``frames`` holds string ids (0 for a node to leave out, such as a root), ``callers`` indexes of nodes (-1 for none).
-    Callers may follow their callees. A chain that returns to itself ends where it does.
+    Callers may come after their callees. A cyclic chain ends where it would repeat.
     """
     stacks: list[int] = [-2] * len(frames)
     for node in range(len(frames)):
         path: list[int] = []
         at = node
         while 0 <= at < len(stacks) and stacks[at] == -2:
-            stacks[at] = -1  # on the path; also ends a circle
+            stacks[at] = -1  # already on the path: also ends a cycle
             path.append(at)
             at = callers[at]
         stack = stacks[at] if 0 <= at < len(stacks) else -1

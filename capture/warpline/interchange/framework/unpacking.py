@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 else:
     try:
         from isal import isal_zlib as inflate
-    except ImportError:  # a platform for which it is not built
+    except ImportError:  # not built for this platform
         import zlib as inflate
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _PACKED_BYTES = 1 << 16
 _UNPACKED_BYTES = 1 << 18
-"""At most so much is lost before damage."""
+"""At most this many bytes before the damage are lost."""
 _GZIP, _RAW = 31, -15
 """Window bits for zlib: with a gzip header, and without."""
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -122,7 +122,7 @@ class InflateReader:
             left -= len(part)
             yield part
         if left == size and self._problem is not None:
-            # A new exception each time: a raised one keeps the reader's frame, and so this object, alive.
+            # A new exception each time: a raised one keeps the reader's frame alive, and with it this object.
             raise type(self._problem)(*self._problem.args)
 
     def _part(self, size: int) -> bytes:

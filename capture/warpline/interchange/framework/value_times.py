@@ -20,7 +20,7 @@ _NS_PER_COUNT = 1_000_000
 
 
 def ns_per(unit: str) -> int:
-    """How long a value of 1 is drawn."""
+    """The drawn length of a value of 1, ns."""
     return NS_PER.get(unit, _NS_PER_OTHER.get(unit, _NS_PER_COUNT))
 
 
@@ -31,7 +31,7 @@ def times_of(value: float, unit: str) -> int:
 
 
 def steps_of(values: npt.ArrayLike, unit: str) -> Int64Array:
-    """Lengths in ns whose sums stay within a timeline: negative ones and damaged ones are 0."""
+    """Lengths in ns whose sum fits a timeline: negative and damaged ones become 0."""
     column = np.array(values, np.float64)
     usable = (column >= 0) & (column <= MAX_TIME_NS / ns_per(unit))
     scaled = np.where(usable, column, 0.0) * ns_per(unit)

@@ -69,7 +69,7 @@ class FtraceImporter:
                     events, ns_of_seconds(entry.time), entry.cpu, entry.tid, entry.event, entry.fields
                 )
             elif has_begun and not is_page:
-                # Behind the events of a page stands what shows them.
+                # In a systrace page, the code that shows the events follows them.
                 is_page = line.lstrip().startswith(("</script", '\\n";', '";'))
                 unusable += not is_page and _HEADERS.match(line) is None
         events.finish()

@@ -21,7 +21,7 @@ _MOST_OPTIONS = 1 << 16
 _PACKED = 1
 
 Unpack = Callable[[bytes, int], bytes]
-"""Unpacks data into so many bytes."""
+"""Unpacks data; gets the size of the result."""
 
 
 class CoreBuffer(NamedTuple):
@@ -37,17 +37,17 @@ class Sections:
     """The sections of an open file. Raises ValueError when they are damaged, or packed in an unknown way."""
 
     def __init__(self, file: BinaryIO, reader: FormatReader) -> None:
-        """``reader`` stands behind the size of a page."""
+        """``reader`` is positioned after the page size."""
         self._file = file
         self._order = reader.order
         self._unpack = _unpacker(reader.text())
-        reader.text()  # version of the library that packed
+        reader.text()  # version of the packing library
         self.places: dict[int, int] = {}
         """Offsets of sections, by number."""
         self.cores: list[CoreBuffer] = []
         self._read_options(reader.number(8))
 
-    def reader(self, section: int) -> FormatReader | None:
+    def open_section(self, section: int) -> FormatReader | None:
         """The content of a section; None if the file has none with the number."""
         place = self.places.get(section)
         return None if place is None else self._reader(self._content(place))
@@ -152,11 +152,11 @@ _ZSTD: tuple[tuple[str, Callable[[Any], Unpack]], ...] = (
         ),
     ),
 )
-"""Libraries that unpack zstd, the one of Python 3.14 first."""
+"""Libraries that unpack zstd, Python 3.14's own first."""
 
 
 def _zstd() -> Unpack | None:
-    """What unpacks zstd; None if no library is installed."""
+    """A function that unpacks zstd; None if no library is installed."""
     for name, unpacking in _ZSTD:
         try:
             return unpacking(importlib.import_module(name))
@@ -166,12 +166,12 @@ def _zstd() -> Unpack | None:
 
 
 def _checked(unpack: Unpack) -> Unpack:
-    """The same with ValueError in place of the libraries' own errors."""
+    """The same function, raising ValueError in place of the libraries' own errors."""
 
     def unpacked(packed: bytes, size: int) -> bytes:
         try:
             return unpack(packed, size)
-        except Exception as error:  # each of the libraries has an error of its own
+        except Exception as error:  # each library raises its own errors
             raise ValueError(str(error)) from error
 
     return unpacked

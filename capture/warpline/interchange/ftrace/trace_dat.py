@@ -14,7 +14,7 @@ from warpline.interchange.ftrace.sections import FORMATS, NAMES, OWN_FORMATS, PR
 
 _START_BYTES = 4096
 _HEAD_BYTES = 256 << 20
-"""What may stand before the ring buffers: symbols of the kernel above all."""
+"""Upper bound of what precedes the ring buffers, mostly kernel symbols."""
 _MOST_CORES = 1 << 16
 _DELTA_BITS = 27
 _DELTA = (1 << _DELTA_BITS) - 1
@@ -70,12 +70,12 @@ class TraceDat:
             (OWN_FORMATS, FormatReader.read_own_formats),
             (FORMATS, FormatReader.read_system_formats),
         ):
-            if (part := sections.reader(number)) is not None:
+            if (part := sections.open_section(number)) is not None:
                 read(part)
                 self.reader.formats.update(part.formats)
-        if (part := sections.reader(PRINTS)) is not None:
+        if (part := sections.open_section(PRINTS)) is not None:
             self._read_prints(part.take(part.number(4)).decode("utf-8", "replace"))
-        if (part := sections.reader(NAMES)) is not None:
+        if (part := sections.open_section(NAMES)) is not None:
             self._read_names(part.take(part.number(8)).decode("utf-8", "replace"))
         self.cores = sections.cores
         if not self.cores:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".nsys-rep", ".qdrep")
 _MAGIC = b"NVIDIA Tegra Profiler Report"
-"""The first bytes of report files: a former name of the product."""
+"""The first bytes of report files: an earlier name of the product."""
 _EXPORT_SHARE = 0.6
 _LOOK_S = 0.2
 _PERCENT = re.compile(rb"(\d{1,3})\s*%")
@@ -109,7 +109,7 @@ def _export(nsys: str, path: Path, target: Path, progress: Progress, cancelled: 
 
 
 def _share(log: Path) -> float:
-    """The share that nsys has printed last."""
+    """The last progress that nsys printed."""
     percents = _PERCENT.findall(_tail(log))
     return min(int(percents[-1]), 100) / 100 if percents else 0.0
 

@@ -100,7 +100,7 @@ def _has_document_lines(file: BinaryIO, path: Path) -> bool:
 
 
 def _lines(file: BinaryIO, path: Path, most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
-    """The lines that hold something; longer ones are cut. Of a damaged archive everything before the damage is read."""
+    """The lines that are not empty; too long ones are cut. A damaged archive is read up to the damage."""
     file.seek(0)
     source = unpacked(file, path)
     rest: list[bytes] = []
@@ -126,7 +126,7 @@ def _lines(file: BinaryIO, path: Path, most_bytes: int = MOST_BYTES) -> Iterator
 
 
 class _PartReader:
-    """Reads documents that may be larger than memory: first what names the spans, then those."""
+    """Reads documents that may be larger than memory: first what names the spans, then the spans."""
 
     def __init__(self, file: BinaryIO, path: Path, spans: Spans, after_part: Callable[[], None]) -> None:
         self._file = file

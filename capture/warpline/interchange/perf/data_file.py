@@ -48,9 +48,9 @@ class PerfEvent:
     sample_type: int
     read_format: int
     has_ids: bool
-    """Other records have an id and a time at their ends."""
+    """Whether records other than samples end with an id and a time."""
     inherits: bool = False
-    """Threads that a thread starts are sampled too, each with counts of its own."""
+    """Whether threads started by a sampled thread are sampled too, each with counts of its own."""
     name: str = ""
     ids: list[int] = field(default_factory=list)
 

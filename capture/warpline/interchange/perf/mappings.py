@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 KERNEL = -1
-"""Stands for the process of the kernel's mappings."""
+"""The process number that stands for the kernel's mappings."""
 
 
 class Mappings:
@@ -18,7 +18,7 @@ class Mappings:
         self._texts: dict[tuple[int, int], str] = {}
 
     def add(self, process: int, start: int, size: int, offset: int, file: str) -> None:
-        """A process mapped a file; it lies above what was there."""
+        """Note that a process mapped a file; it hides earlier mappings there."""
         starts = self._starts.setdefault(process, [])
         files = self._files.setdefault(process, [])
         at = bisect_right(starts, start)
@@ -30,7 +30,7 @@ class Mappings:
         self._texts.clear()
 
     def forked(self, process: int, parent: int) -> None:
-        """A process began with the mappings of another one."""
+        """Note that a forked process began with the mappings of another one."""
         if process != parent:
             self._parents[process] = parent
             self._texts.clear()

@@ -26,7 +26,7 @@ _MOST_FRAMES = 1024
 _WITH_ID, _GROUP, _WITH_LOST = 4, 8, 16
 """Bits of ``read_format``."""
 _MARKER = (1 << 64) - 4096
-"""Addresses from here on say in which mode the next ones are."""
+"""Values from here on are markers: they give the mode of the addresses that follow."""
 
 
 class SampleFields(NamedTuple):

@@ -53,7 +53,7 @@ class PerfEvents:
         self._rows.add(time, tid, cpu, min(period, _MOST), stack, leaf or label, label)
 
     def count(self, event: str) -> None:
-        """Count an event that is added as something else than a sample."""
+        """Count an event that is not added as a sample."""
         self._counts[event] += 1
 
     def finish(self) -> None:
@@ -68,7 +68,7 @@ class PerfEvents:
         time, tid, cpu, period, stack, name, event = self._rows.columns()
         numbers, places, counts = np.unique(tid, return_inverse=True, return_counts=True)
         tracks = np.zeros(len(numbers), np.int64)
-        # The busiest thread stands first; the idle ones of the cores last.
+        # The busiest thread comes first, the idle threads of the cores last.
         for place in np.lexsort((-counts, numbers == 0)).tolist():
             thread = self.kernel.thread(int(numbers[place]))
             tracks[place] = self.sink.thread_track(thread, "samples")

@@ -10,7 +10,7 @@ from warpline.interchange.framework.columns import clean_text
 
 _MOST_FRAMES = 1024
 _MOST_KNOWN = 1 << 16
-"""Lines whose frames are remembered: those of hot code come again and again."""
+"""Number of lines whose frames are cached: those of hot code recur."""
 _HEAD = re.compile(
     r"(?P<comm>\S.{0,60}?)?\s+(?P<first>-?\d{1,10})(?:/(?P<second>-?\d{1,10}))?\s+(?:\[(?P<cpu>\d{1,6})\]\s+)?"
     r"(?P<time>\d{1,12}\.\d{1,9}):\s+(?:(?P<period>\d{1,19})\s+)?(?P<event>[^\s:][^\s]{0,100}?):(?:\s+(?P<rest>.*))?"

@@ -132,7 +132,7 @@ def _column(tables: Tables, name: str) -> tuple[Int64Array, Int64Array]:
 def _last_of_each(
     names: Int64Array, parents: Int64Array, values: list[str]
 ) -> tuple[Int64Array, Int64Array, list[str]]:
-    """Without annotations whose name follows again in the same event."""
+    """Keep the last of several annotations with one name in an event."""
     keys = parents * (int(names.max()) + 1) + names
     _, last = np.unique(keys[::-1], return_index=True)
     if len(last) == len(keys):

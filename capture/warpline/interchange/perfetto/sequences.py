@@ -1,4 +1,4 @@
-"""State of packet sequences: interned names, defaults, and the clocks that packets count in."""
+"""State of packet sequences: interned names, defaults, and the clocks of their times."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Sequences:
         return self._defaults.get((what, state), otherwise)
 
     def defaults(self, what: str, states: Int64Array) -> Int64Array:
-        """As `default`, for many states."""
+        """`default` for many states."""
         distinct, codes = np.unique(states, return_inverse=True)
         values = np.array([self.default(what, number) for number in distinct.tolist()], np.int64)
         return values[codes.reshape(-1)]

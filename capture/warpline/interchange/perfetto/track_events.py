@@ -24,7 +24,7 @@ Int64Array = npt.NDArray[np.int64]
 _EVENT = "record.event"
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _FLUSH_ROWS = 1 << 18
-"""Borders that are held before pairs are added."""
+"""Number of borders held before pairs are added."""
 _COLUMNS = ("track", "time", "type", "name", "category", "payload", "thread_time", "serial")
 
 

@@ -51,7 +51,7 @@ class PprofImporter:
                 check_cancelled(cancelled)
                 progress((before + file.tell()) / size, tr("reading {what}", what=path.name))
 
-            # Samples come before what their numbers mean.
+            # Samples precede the tables that their numbers refer to.
             try:
                 for number, (place, value) in enumerate(FieldStream(unpacked(file, path))):
                     if not number % 65536:
@@ -91,7 +91,7 @@ def _begins_like_profile(head: bytes) -> bool:
                 parts = list(read_fields(value))
                 if not parts or not all(field in _NUMBERS_INSIDE[number] for field, _ in parts):
                     return False
-                # Packets and planes of other formats have texts or messages here.
+                # Other formats (Perfetto, XPlane) have texts or messages in this field.
                 if number == TYPE_FIELD and not all(isinstance(part, int) for _, part in parts):
                     return False
             numbers.add(number)
@@ -105,7 +105,7 @@ def _begins_like_profile(head: bytes) -> bool:
 _MESSAGES = frozenset({1, 2, 3, 4, 5, 6, 11})
 _FIELDS = frozenset(range(1, 16))
 _COMMENT = 13
-"""A number each, or all packed."""
+"""The field of comments: one number per field, or all packed."""
 _NUMBERS_INSIDE = {
     TYPE_FIELD: frozenset({1, 2}),
     SAMPLE_FIELD: frozenset({1, 2, 3}),

@@ -29,7 +29,7 @@ SAMPLE = Schema(
 """A sample: its locations, innermost first, its values, its labels."""
 _MOST_FRAMES = 1024
 _SMALL_NUMBER = 1 << 22
-"""Below it, numbers of locations are looked up in a table, which is faster than sorting."""
+"""Location numbers below this are looked up in a table, which is faster than sorting."""
 _MOST_VALUE = 1 << 60
 _THREADS = frozenset(("thread", "thread name", "thread_name"))
 _UINT64 = (1 << 64) - 1
@@ -88,7 +88,7 @@ class ProfileSamples:
         sizes = np.bincount(piece.parent("record.place"), minlength=count)
         firsts = np.cumsum(sizes) - sizes
         depths = np.minimum(sizes, _MOST_FRAMES)
-        # Locations come innermost first, frames are wanted outermost first.
+        # Locations are stored innermost first; frames are needed outermost first.
         chosen = _runs(firsts + depths - 1, depths, step=-1)
         distinct, codes = _distinct(numbers)
         places = np.array([self._place(number) for number in distinct.tolist()], np.int64)[codes][chosen]
@@ -153,7 +153,7 @@ def _thread_name(tables: ProfileTables, code: int) -> str:
 
 
 def _runs(begins: Int64Array, lengths: Int64Array, step: int = 1) -> Int64Array:
-    """The numbers of runs one after the other: each begins where it says and goes on in steps."""
+    """The numbers of all runs, concatenated; each run has a start and a step."""
     ends = np.cumsum(lengths)
     inside = np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
     numbers: Int64Array = np.repeat(begins, lengths) + step * inside
@@ -161,7 +161,7 @@ def _runs(begins: Int64Array, lengths: Int64Array, step: int = 1) -> Int64Array:
 
 
 def _distinct(numbers: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The different numbers, and the place among them of each."""
+    """The distinct numbers, and the index of each value among them."""
     if not len(numbers) or numbers.min() < 0 or numbers.max() >= _SMALL_NUMBER:
         distinct, codes = np.unique(numbers, return_inverse=True)
         return distinct, codes.reshape(-1)

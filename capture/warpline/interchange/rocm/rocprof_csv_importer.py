@@ -95,7 +95,7 @@ def _rows(path: Path) -> Iterator[list[Row]]:
 
 
 class _Stream(io.RawIOBase):
-    """An unpacked file as Python's text reader wants it."""
+    """An unpacked file with the interface that Python's text reader expects."""
 
     def __init__(self, source: Readable) -> None:
         super().__init__()

@@ -178,7 +178,7 @@ class RocprofImporter:
                 if before:
                     add_damage(builder, reader)
 
-            # Records come before what names them in some files, so names are read first.
+            # In some files records precede their names, so names are read first.
             for part in parts(0, _TABLES, _VALUES):
                 output = outputs.setdefault(_place(part), _Output())
                 output.take(part)
@@ -208,7 +208,7 @@ class _Output:
         self._texts: dict[str, str] = {}
 
     def take(self, part: JsonPart) -> None:
-        """Takes a part that names something; one that is damaged names nothing."""
+        """Takes a part of the file that defines names; a damaged one is ignored."""
         member = part.path[-1]
         try:
             if member == "metadata":

@@ -30,7 +30,7 @@ _MARKER = re.compile(r"marker|roctx", re.IGNORECASE)
 
 
 class RocmWork:
-    """The target of one file. Columns are lists as long as each other; a number of None is unknown."""
+    """The target of one file. Columns are lists of equal length; None is an unknown number."""
 
     def __init__(self, sink: EventSink) -> None:
         self.sink = sink
@@ -164,5 +164,5 @@ def _times(values: Numbers) -> Int64Array:
 
 
 def _readable(name: str) -> str:
-    """Older tools name a C++ kernel by its symbol: mangled, with the suffix of its descriptor."""
+    """The readable name of a kernel: older tools write its mangled symbol, with the suffix of its descriptor."""
     return demangle(name.removesuffix(".kd")) if name.startswith("_Z") else name

@@ -144,7 +144,7 @@ class ProfileContents:
 def read_contents(
     source: Readable, profiles: dict[int, Profile], stacks_of: StacksOf
 ) -> Iterator[tuple[int, ProfileContents | None]]:
-    """Each profile with its contents, when they are complete; None before that, for each part of the file."""
+    """Yields each profile with its contents once complete; until then None for each part of the file."""
     arrays = [("profiles", "*", key) for key in ("events", "samples", "weights")]
     place, contents = -1, None
     for part in JsonParts(source, arrays=arrays):

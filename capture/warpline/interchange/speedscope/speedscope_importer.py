@@ -45,7 +45,7 @@ class SpeedscopeImporter:
     def recognise(self, head: bytes, path: Path) -> float:
         """See `Importer.recognise`."""
         del path
-        # The member may stand last, so its neighbours count as well.
+        # The member may come last, beyond the head, so its neighbours count as well.
         is_alike = b'"shared"' in head and b'"frames"' in head and b'"profiles"' in head
         return CERTAIN if head.lstrip().startswith(b"{") and (_MARK in head or is_alike) else NO
 

@@ -53,9 +53,9 @@ class DeviceOwners:
             self._owners[device] = self._processes[best]
 
     def of(self, device: int | None, main: ProcessEntry) -> ProcessEntry:
-        """The owner of a device; ``main`` if nothing says otherwise."""
+        """The owner of a device; ``main`` if nothing else is known."""
         return self._owners.get(-1 if device is None else device, main)
 
     def device_of(self, pid: int | None) -> int | None:
-        """The device that events with this process number are of; the number itself if none is known."""
+        """The device of events with this process number; the number itself if none is known."""
         return None if pid is None else self._devices.get(pid, pid)

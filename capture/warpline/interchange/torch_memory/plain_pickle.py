@@ -41,7 +41,7 @@ class PlainPickle:
         self._at = 0
         self._memo: list[Any] = []
         self._open: dict[int, int] = {}
-        """Places in the memo of dictionaries that are not complete, by their identity."""
+        """Memo positions of incomplete dictionaries, by identity."""
 
     def _take(self, count: int) -> bytes:
         if count > _MOST_BYTES:
@@ -117,7 +117,7 @@ class PlainPickle:
                 raise PickleError("it nests too deeply")
 
     def _get_all(self, push: Callable[[Any], None]) -> None:
-        """Values that were seen before; long runs of them are the frames of stacks."""
+        """Read values from the memo; long runs of them are the frames of stacks."""
         self._at -= 1
         if len(self._buffer) - self._at < 5 and self._buffer[self._at : self._at + 1] == b"j":
             self._fill(5)

@@ -47,7 +47,7 @@ class Snapshot:
         """Device, address, size, stack and its innermost frame of blocks in use when the snapshot was made."""
 
     def replace(self, value: dict[Any, Any]) -> Any:
-        """What to keep of a dictionary of the pickle."""
+        """The value that replaces a dictionary of the pickle."""
         if ("action" in value and "addr" in value) or value.get("action") in ("oom", "snapshot"):
             self._add_entry(value)
             return ENTRY

@@ -204,7 +204,7 @@ class DeviceTraceConverter(TraceConverter):
     def finish(self, state: StreamState) -> ImportSummary:
         """See `TraceConverter.finish`."""
         processes = list(self.tracks.processes.values())
-        if len(processes) == 1:  # then the GPUs worked for it
+        if len(processes) == 1:  # then the GPUs worked for that process
             for track in self._tracks:
                 self.builder.update_track(track, process=processes[0].index)
         return super().finish(state)

@@ -41,10 +41,10 @@ class DeviceProcess:
     device: int
     stream: int | None = None
     has_streams: bool = False
-    """Its threads are streams and other rows, told apart by their names."""
+    """Whether its threads are streams and other rows, which differ in their names."""
     is_tpu: bool = False
     repeats: bool = False
-    """Its work stands on the rows of streams, too."""
+    """Whether its work is repeated on the rows of streams."""
 
 
 def device_process(name: str) -> DeviceProcess | None:

@@ -39,7 +39,7 @@ _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _BORDER_WINDOW = 1 << 16
 _SHORT = 1 << 12
-"""Text for the decoder where the scanner stops; four times as much each time in a row."""
+"""Bytes for the decoder where the scanner stops; each time in a row, four times as many."""
 _ARRAY_OF_OBJECTS_ENDS = re.compile(rb"\}\s*\]")
 
 

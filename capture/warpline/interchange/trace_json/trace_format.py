@@ -58,7 +58,7 @@ class TraceFormat:
 
     @property
     def all_points(self) -> frozenset[str]:
-        """Groups of events without a duration."""
+        """All groups of events without a duration."""
         return self.points | {INSTANTS, COUNTERS, BORDERS, ASYNC, FLOWS}
 
 

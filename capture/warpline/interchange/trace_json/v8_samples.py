@@ -1,4 +1,4 @@
-"""The JavaScript samples of a trace (``Profile`` and ``ProfileChunk`` of V8), each on the thread that it is of."""
+"""The JavaScript samples of a trace (``Profile`` and ``ProfileChunk`` of V8), each on the thread that was sampled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline.interchange.trace_json.target import TraceTarget
 from warpline.interchange.trace_json.v8_profile import V8Profile
 
 _BEGIN, _CHUNK, _WHOLE = "Profile", "ProfileChunk", "CpuProfile"
-"""An event at the beginning, whose thread is the one sampled; a piece; a whole profile of older Chrome."""
+"""Event names: the beginning, whose thread is the sampled one; a piece; a whole profile of older Chrome."""
 
 
 class JavaScriptSamples:
@@ -49,7 +49,7 @@ class JavaScriptSamples:
             self._threads[key] = thread
             self._start_us[key] = data.get("startTime")
         else:
-            # Chunks come from the thread that samples, so their thread counts only where there is no other.
+            # Chunks carry the id of the sampling thread, which counts only if no other is known.
             self._threads.setdefault(key, thread)
             pieces = data.get("cpuProfile")
             pieces = pieces if isinstance(pieces, dict) else {}

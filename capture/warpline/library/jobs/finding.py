@@ -16,7 +16,7 @@ from warpline.model.progress import IsCancelled, Progress, never, unwatched
 from warpline.untrusted import natural_key
 
 BY_ORDER = "order"
-"""`RankFile.told_by` when files are numbered because nothing names their rank."""
+"""The value of `RankFile.told_by` when files are numbered because nothing names their rank."""
 _SUFFIXES = (
     ".h5", ".json", ".json.gz", ".sqlite", ".nsys-rep", ".qdrep", ".db", ".rpd", ".pb", ".pftrace", ".perfetto-trace",
     ".parquet", ".gz", ".zip",

@@ -18,7 +18,7 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage import capture_ranks
 
 _AT_ONCE = 8
-"""How many files are read at the same time; most of that is waiting for disks."""
+"""How many files are read at the same time; most of that time is spent waiting for disks."""
 _PROGRESS_EVERY = 64
 _HDF5 = b"\x89HDF"
 

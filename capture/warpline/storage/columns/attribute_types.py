@@ -23,7 +23,7 @@ ATTRIBUTE_TYPES = frozenset(_COLUMNS)
 
 
 def is_group_name(name: str) -> bool:
-    """Whether something may be called so in a capture: a kind of events, an attribute."""
+    """Whether a text may be the name of a kind of events or an attribute in a capture."""
     return bool(name) and "/" not in name and not name.startswith(".") and "\0" not in name
 
 

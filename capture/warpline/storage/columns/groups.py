@@ -1,4 +1,4 @@
-"""Groups of tracks and the lanes that count when the group's utilization is computed."""
+"""Groups of tracks, and the lanes from which the group's utilization is computed."""
 
 from __future__ import annotations
 

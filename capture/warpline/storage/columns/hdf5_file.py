@@ -116,7 +116,7 @@ class Hdf5File:
         with self._damage(f"the list of attributes of {path or '/'}"):
             node = self._node(path)
             if node is not None:
-                h5a.iterate(node, names.append)  # h5py loses the exceptions of what it calls
+                h5a.iterate(node, names.append)  # h5py swallows exceptions of the functions it calls
             return sorted(name.decode() for name in names)
 
     def has(self, path: str) -> bool:

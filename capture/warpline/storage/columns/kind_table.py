@@ -64,9 +64,9 @@ class KindTable:
         return np.clip(self.stored_rows[places].astype(np.int64), 0, max(self._n_events - 1, 0))
 
     def places_of(self, rows: npt.ArrayLike) -> Int64Array:
-        """For each row (int64), the table index of the first event of this kind at or after it."""
+        """For each row (int64), the table index of the first event of this kind in that row or after it."""
         stored = self.stored_rows
-        # In the type they are stored in: a column of millions is not copied for the sake of a few.
+        # In their stored type: a column of millions must not be copied for the sake of a few.
         limits = np.iinfo(stored.dtype)
         places: Int64Array = np.searchsorted(
             stored, np.clip(rows, limits.min, limits.max).astype(stored.dtype)
@@ -134,7 +134,7 @@ class KindTable:
         if not len(own):
             return np.full(len(rows), -1, np.int64)
         if len(rows):
-            # Rows of whole lanes mostly follow each other here as well, and looking once says so.
+            # Rows of whole lanes are mostly consecutive here too, which a single look shows.
             first = int(self.places_of(rows[0]))
             if np.array_equal(own[first : first + len(rows)], rows):
                 return np.arange(first, first + len(rows))

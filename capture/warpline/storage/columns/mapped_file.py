@@ -49,7 +49,7 @@ class MappedFile(Hdf5File):
                 self._map = GuardedMap(self._raw.fileno(), 0, access=mmap.ACCESS_READ)
                 self._opened = os.fstat(self._raw.fileno())
                 opened.pop_all()
-            # A capture that nobody closes is closed with its last reader, without a warning, as its map is.
+            # A capture that nobody closes is closed with its last reader, without a warning, just like its map.
             weakref.finalize(self, self._raw.close)
         except OSError as error:
             raise CaptureFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -158,7 +158,7 @@ class MappedFile(Hdf5File):
         self._close_map()
 
     def _close_map(self) -> None:
-        # The map goes when the last column that views it goes.
+        # The map is released with the last column that views it.
         with suppress(BufferError):
             self._map.close()
 

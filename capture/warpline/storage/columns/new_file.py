@@ -37,7 +37,7 @@ class Room:
         self._reserved = 0
 
     def reserve(self, nbytes: int) -> None:
-        """Reserve `nbytes` more, and HDF5's metadata for them. Raises OSError when the disk is full."""
+        """Reserve `nbytes` more, and room for HDF5's metadata about them. Raises OSError when the disk is full."""
         wanted = int(self._file.id.get_filesize()) + nbytes + nbytes // _SHARE + _DIRECTORY_BYTES
         if wanted <= self._reserved:
             return
@@ -64,7 +64,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[tuple[h5py.File
             raise
         file.close()
         _release_unused(path)
-    except RuntimeError as error:  # h5py's word for a failed write
+    except RuntimeError as error:  # how h5py reports a failed write
         raise OSError(str(error)) from error
     finally:
         os.close(nowhere)

@@ -1,6 +1,6 @@
 """A capture's columns without HDF5: a directory in JSON, and the values as they are in memory.
 
-Live timelines hand parts of a recording from one process to another in it, many times a second. It is no format to
+Live timelines use it to hand parts of a recording to another process, many times a second. It is no format to
 keep. The file begins with two int64: the length of the directory, and where the columns begin. The directory holds
 ``columns`` (path → type, entries, offset from there) and ``attributes`` (path → name → value).
 """
@@ -44,7 +44,7 @@ def write_plain(path: Path, columns: Mapping[str, Array], attributes: Attributes
             file.write(bytes(place - at))
             file.write(np.ascontiguousarray(values).view(np.uint8).data)
             at = place + values.nbytes
-        # The last column may be empty, and its place lies in the file all the same.
+        # The last column may be empty, but its offset must still lie in the file.
         file.write(bytes(first + end - at))
 
 
@@ -129,22 +129,22 @@ class PlainFile:
         return str(self._attributes.get(path, {}).get(name, default))
 
     def offset_of(self, column: Array) -> int | None:  # noqa: ARG002  # all of it was just written
-        """None: there is nothing to load ahead."""
+        """None: there is nothing to prefetch."""
         return None
 
     def will_need(self, ranges: list[tuple[int, int]]) -> None:
-        """Nothing is read from a disk."""
+        """Does nothing: no disk is read."""
 
     def error(self, reason: str) -> CaptureFormatError:
         """An error about this file."""
         return CaptureFormatError(f"{self.path}: cannot be opened: {reason}")
 
     def is_intact(self) -> bool:
-        """Nobody but us writes to it."""
+        """Always: nobody but us writes to the file."""
         return True
 
     def fate(self) -> FileFate:
-        """As it was: nobody but us writes to it."""
+        """Always unchanged: nobody but us writes to the file."""
         return FileFate.AS_IT_WAS
 
     def close(self) -> None:

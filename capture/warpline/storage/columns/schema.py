@@ -9,7 +9,7 @@ VERSION = 1
 """Major version: a reader of another one refuses the file, or adapts it (`read/version_0.py`)."""
 
 MINOR_VERSION = 1
-"""A file of a higher minor version holds more than this reader knows, and what it knows means the same."""
+"""A file of a higher minor version may hold more than this reader knows, but what it knows is unchanged."""
 
 READABLE_VERSIONS = (0, VERSION)
 
@@ -29,13 +29,13 @@ COUNTER_BLOCK = 16
 MAX_KINDS = 256
 MAX_TRACKS = 1 << 20
 MAX_DEPTH = 64
-"""How deep tracks may be nested."""
+"""Maximum nesting depth of tracks."""
 
 MAX_TRACK_VALUES = 1 << 20
-"""Values of attributes that all tracks have together."""
+"""Maximum number of attribute values of all tracks together."""
 
 MAX_ATTRIBUTES = 1024
-"""Attributes of one kind of events, and names of attributes of tracks."""
+"""Maximum number of attributes per kind of events, and of attribute names of tracks."""
 
 MAX_LEVEL = 30
 """Coarsest bin is 2**MAX_LEVEL ns, so that the time in a bin beside its longest event fits 32 bits."""
@@ -96,7 +96,7 @@ UTILIZATION_VALUES = {"value": "<f4"}
 LOD_SKIPS = {"skip_events": "<i8", "skip_entries": "<i8"}
 STRING_COLUMNS = {"offset": "<u8", "data": "|u1"}
 TRACK_ATTRIBUTE_COLUMNS = {"track": "<u4", "value": ""}
-"""Of one attribute; the type of ``value`` is told beside it."""
+"""Columns of one attribute; the type of ``value`` is stored beside it."""
 
 NAME_INDEX_COLUMNS = {
     "piece_lane": "<i8",
@@ -109,7 +109,7 @@ NAME_INDEX_COLUMNS = {
 }
 
 NO_RESIDUAL = np.iinfo(np.int64).min
-"""A clock whose residual is not known."""
+"""The residual of a clock whose residual is unknown."""
 
 # `lod/longest` packs duration << 16 | flags << 8 | kind.
 DURATION_BITS = 48

@@ -52,7 +52,7 @@ class Strings:
 
     def all(self) -> list[str]:
         """Every text in the order of ids."""
-        # Damaged offsets could name the same megabytes again and again; all texts together are no longer than the data.
+        # Damaged offsets could name the same megabytes repeatedly; sound texts together are no longer than the data.
         offsets = np.maximum.accumulate(np.minimum(self._offsets, len(self._data))).tolist()
         data = self._data.tobytes()
         return [

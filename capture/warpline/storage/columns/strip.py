@@ -41,7 +41,7 @@ class Strip:
     mark_kind: UInt8Array
     mark_flags: UInt8Array
     touched: int
-    """Entries of the pyramid or events that were read: the measure of cost."""
+    """Number of pyramid entries or events that were read: the measure of cost."""
 
 
 def rect_ns(start_ns: int, stop_ns: int, width_px: int) -> int:

@@ -15,7 +15,7 @@ from warpline.i18n import tr
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 _WRITING = 0b101
-"""Bits of the consistency flags that are set while somebody writes (alone, or for readers beside)."""
+"""Consistency flags that are set while a file is being written, with or without concurrent readers."""
 _END_OF_FILE_AT = {0: 40, 1: 44, 2: 28, 3: 28}
 _BYTES_READ = 64
 _NAME_SHOWN = 40
@@ -37,7 +37,7 @@ def read_superblock(path: Path) -> Superblock | None:
         return None
     version = head[8]
     place = _END_OF_FILE_AT.get(version)
-    # Addresses of another width than 8 bytes are legal, and nobody writes them.
+    # Addresses need not be 8 bytes wide, but nobody writes others.
     if place is None or head[9 if version >= 2 else 13] != 8:
         return None
     return Superblock(struct.unpack_from("<Q", head, place)[0], version == 3 and bool(head[11] & _WRITING))

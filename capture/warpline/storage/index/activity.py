@@ -1,4 +1,4 @@
-"""Where in a capture something happens: what a view shows first, and what lies far away from it."""
+"""Finds where in a capture something happens: what a view shows first, and what lies far away from it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ BoolArray = npt.NDArray[np.bool_]
 
 _BINS = 512
 _LEAST_EMPTY = _BINS // 10
-"""Empty bins at the ends of a range that are worth cutting off."""
+"""Number of empty bins at the ends of a range from which they are cut off."""
 _LEAST_AGAIN = _BINS // 50
-"""The same for a range that was cut already."""
+"""The same for a range that has been cut before."""
 _FAR = _BINS - _BINS // 50
-"""Empty bins in a row beyond which two parts of a capture are never read in one picture."""
+"""With more empty bins than this in between, two parts of a capture are not shown in one picture."""
 _FEW_RATIO = 0.05
-"""Share of the events that may be left out of the picture."""
+"""Largest share of the events that may be left out of the picture."""
 _LONG_GAP, _SINGLE_RATIO = _BINS // 2, 0.001
-"""The same for a gap of half the picture: one or two marks before or after what was recorded."""
+"""The same for a gap of at least half the picture, as with one or two marks before or after the recording."""
 _MANY = 64
-"""Small lanes up to this number are looked at one by one."""
+"""Up to this many small lanes are examined one by one."""
 _AT_ONCE = 1 << 12
-"""Small lanes whose events are in memory at once."""
+"""Number of small lanes whose events are in memory at once."""
 _MARGIN = 50
 _ROUNDS = 16
 _GUESSED = np.uint8(Flag.CUT_END | Flag.TRUNCATED)
@@ -78,7 +78,7 @@ def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int
 
 
 def _with_margin(found: ActiveTime, span: tuple[int, int]) -> ActiveTime:
-    """A little longer, so that frames are seen to go on; distances stay those to what is far away."""
+    """Widen the range a little, so that frames visibly continue; the distances to far events stay correct."""
     margin = (found.stop_ns - found.start_ns) // _MARGIN
     start, stop = max(span[0], found.start_ns - margin), min(span[1], found.stop_ns + margin)
     return replace(
@@ -114,14 +114,14 @@ class _Finder:
         self._large, self._small = self._split(self._lanes)
 
     def _split(self, lanes: Int64Array) -> tuple[list[int], Int64Array]:
-        """Lanes to look at one by one, and those to look at together: many lanes of few events."""
+        """Lanes to examine one by one, and those to examine together: many lanes of few events."""
         is_small = np.asarray(self._columns.lanes.count)[lanes] <= _BINS
         if is_small.sum() <= _MANY:
             return lanes.tolist(), lanes[:0]
         return lanes[~is_small].tolist(), lanes[is_small]
 
     def closer(self, found: ActiveTime, least_empty: int) -> ActiveTime | None:
-        """A shorter range with what matters of ``found``; None if it has fewer empty bins at its ends."""
+        """A shorter range that keeps what matters of ``found``; None if too few bins at its ends are empty."""
         low, high = found.range_ns
         step = -(-(high - low) // _BINS)
         if step < 1:
@@ -199,7 +199,7 @@ class _Finder:
         change = np.zeros(_BINS + 1, np.int64)
         columns = list(zip(*long_ones, strict=True))
         long_ones.clear()
-        # Each column's parts go before the next is made: there may be as many as events.
+        # Free each column's parts before making the next: there may be as many as events.
         start, stop, group = (np.concatenate(columns.pop(0)) for _ in range(3))
         is_frame = np.zeros(len(start), bool)
         for number in np.unique(group[group >= 0], return_counts=True)[0].tolist():
@@ -263,7 +263,7 @@ def _contain(
     found = np.zeros(len(start), bool)
     if not len(starts):
         return found
-    # One that begins together with this one may be what this one lies in, so the next is looked at, too.
+    # An event that begins together with this one may contain it, so check the next one, too.
     first = np.searchsorted(starts, start + offset)
     for place in (first, first + 1, np.searchsorted(starts, start + offset, "right")):
         at = np.minimum(place, len(starts) - 1)
@@ -274,7 +274,7 @@ def _contain(
 
 
 def _binned(places: Int64Array) -> Int64Array:
-    """How many lie in each bin. A damaged lane is not in order, so some lie in none."""
+    """Number of values in each bin. A damaged lane is not in order, so some values may lie in none."""
     return np.bincount(places[(places >= 0) & (places < _BINS)], minlength=_BINS)
 
 

@@ -105,7 +105,7 @@ def _first_level(start: Int64Array, shrink: int) -> int:
     run = 1024
     heads = np.linspace(0, max(0, n - run), min(32, -(-n // run))).astype(np.int64)
     sample = np.concatenate([start[head : head + run] for head in heads.tolist()])
-    # Fewer bins with every level: halve the levels that are in question.
+    # Bins get fewer with every level, so search for the level by bisection.
     low, high = 0, MAX_LEVEL // _STEP
     while low < high:
         middle = (low + high) // 2

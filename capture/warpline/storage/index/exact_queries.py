@@ -172,7 +172,7 @@ class ExactQueries:
         start, stop = start_ns + offset, stop_ns + offset
         total = self._busy_starting_in(lane, start, stop, len(self.pyramid.levels_of(lane)))
         first = int(self.lanes.first[lane])
-        # Events that start inside count with their whole duration above: cut the last, add the one reaching in.
+        # Above, events that start inside count in full: cut the last one, and add the one that reaches in.
         low, high = (self.pyramid.search(lane, RAW, time) for time in (start, stop))
         if high > low and self._is_busy(first + high - 1):
             total -= max(0, self._stop(first + high - 1) - stop)
@@ -198,7 +198,7 @@ class ExactQueries:
         if inner_start >= inner_stop:
             return self._busy_starting_in(lane, start, stop, depth - 1)
         base = self.pyramid.first[index]
-        # The longest event of a bin lies in the bin, so a search among them finds the bins.
+        # The longest event of a bin starts in the bin, so a search among these finds the bins.
         low, high = (base + self.pyramid.search(lane, index, time) for time in (inner_start, inner_stop))
         longest = self.pyramid.longest[low:high]
         counted = (longest >> np.uint64(8)) & np.uint64(NOT_BUSY) == 0

@@ -14,7 +14,7 @@ Int64Array = npt.NDArray[np.int64]
 _AT_ONCE = 1 << 16
 """Lanes that are searched together."""
 _FEW_LANES = 64
-"""So many lanes are searched one by one, in the skip index: that touches fewer pages."""
+"""Up to this many lanes are searched one by one in the skip index, which touches fewer pages."""
 
 
 @dataclass(frozen=True)

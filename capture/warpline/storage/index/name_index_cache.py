@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 _ZEROS = 1 << 20
 ON_DISK_EVENTS = 2_000_000
-"""Captures with more events keep their index in the user's cache."""
+"""For captures with more events than this, the index is kept in the user's cache."""
 
 MAX_STORED = 8
 """Number of indexes kept in the cache; the least recently used are removed."""

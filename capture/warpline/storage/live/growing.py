@@ -17,9 +17,9 @@ _UNSETTLED = 2
 
 
 class GrowingCapture:
-    """Takes the parts of a running recording one after the other, each with what came since the one before.
+    """Takes the parts of a running recording in turn, each with what arrived since the one before.
 
-    Older parts are joined for good, so that there are few of them; the oldest go when there are too many events.
+    Older parts are merged for good, to keep their number small; the oldest are dropped when there are too many events.
     """
 
     def __init__(self, most_events: int = MOST_EVENTS) -> None:
@@ -30,7 +30,7 @@ class GrowingCapture:
     def add(self, capture: Capture, base_ns: int, head_ns: int) -> JoinedCapture:
         """The capture of all parts with one more, which covers ``base_ns`` to ``head_ns`` since the recording's start.
 
-        What earlier parts have from ``base_ns`` on is replaced by what this one has. Nobody may close the part:
+        This part replaces what earlier parts have from ``base_ns`` on. Nobody may close the part:
         captures that were returned still read from it. It goes with the last of them.
         """
         while self._parts and self._parts[-1].base_ns >= base_ns:

@@ -72,7 +72,7 @@ class JoinedCapture(Capture):
         ExactQueries.__init__(self, LaneColumns(events, lanes, pyramid, offsets), len(self.tracks))
 
     def make_all(self) -> None:
-        """Join what was not wanted yet, and let go of the parts."""
+        """Join everything not joined yet, and release the parts."""
         self._columns.make_all()
         self.links.make_all()
         _ = self.counters, self.stacks
@@ -119,7 +119,7 @@ class JoinedCapture(Capture):
 
     @cached_property
     def activity(self) -> ActiveTime:
-        """All of it: a part of a recording has no other beginning."""
+        """The whole capture: no activity is searched for in a part of a recording."""
         return ActiveTime(start_ns=self.span[0], stop_ns=self.span[1])
 
     @cached_property
@@ -141,7 +141,7 @@ class JoinedCapture(Capture):
         return FileFate.AS_IT_WAS
 
     def close(self) -> None:
-        """It holds no file of its own; memory goes with the last reference."""
+        """Does nothing: there is no file, and memory is freed with the last reference."""
 
 
 def levels(events: Events, lanes: Lanes) -> Mapping[str, Array | Callable[[], Array]]:

@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 def kind_columns(
     parts: Sequence[LivePart], joint: Joint, count: int, kinds: Mapping[str, tuple[int, KindSpec]]
 ) -> dict[str, Array | Callable[[], Array]]:
-    """The columns of the kinds that have events, by the names that they have in a file; each is made when it is read.
+    """The columns of all kinds with events, by their names in a file; each is made when first read.
 
     ``count`` is the number of all events.
     """

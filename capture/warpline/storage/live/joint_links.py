@@ -21,7 +21,7 @@ UInt8Array = npt.NDArray[np.uint8]
 class JointLinks(Links):
     """Links of all parts, joined when they are first wanted.
 
-    An end that a part left to the next one is the event that starts at the same time in the same lane there.
+    An end that a part left to the next one is found there: the event in the same lane with the same start.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class JointLinks(Links):
         self._n_events = len(events)
 
     def make_all(self) -> None:
-        """Join them now, and let go of the parts."""
+        """Join them now, and release the parts."""
         _ = self._sorted, self._by_to
         self._parts, self._joint = (), Joint()
 
@@ -45,7 +45,7 @@ class JointLinks(Links):
         empty = np.empty((0, 3), np.int64)
         links = np.unique(np.concatenate([empty, *tables]), axis=0)
         known_from, known_to = (set(links[links[:, 1 - end] >= 0][:, end].tolist()) for end in (0, 1))
-        # A part that has one end only says less than one that has both.
+        # Prefer a part that has both ends of a link to one that has only one.
         lone = [
             (source < 0 and target in known_to) or (target < 0 and source in known_from)
             for source, target, _kind in links.tolist()

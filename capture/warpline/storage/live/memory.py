@@ -1,4 +1,4 @@
-"""Columns in memory under the names that they have in a capture's file; some are made when they are first read."""
+"""Columns in memory, named as in a capture's file; some are made when they are first read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 class MemoryColumns:
-    """The columns by their paths; a function is called once, when its column is first wanted."""
+    """The columns by their paths; a function stands for a column and is called once, when it is first read."""
 
     size = 0
 
@@ -48,6 +48,6 @@ class MemoryColumns:
         return CaptureFormatError(reason)
 
     def make_all(self) -> None:
-        """Make every column that was not wanted yet."""
+        """Make every column that was not read yet."""
         for path in self._columns:
             self.column(path, "")

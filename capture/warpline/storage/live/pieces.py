@@ -1,4 +1,4 @@
-"""Joins the lanes of consecutive parts of a recording: which rows follow each other, which go on across a border."""
+"""Joins the lanes of consecutive parts of a recording: which rows follow others, which continue across a border."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CUT_START, _CUT_END = int(Flag.CUT_START), int(Flag.CUT_END)
 
 @dataclass(frozen=True)
 class PartEvents:
-    """The events of a part as the joint capture has them: times since the recording's start, shared ids.
+    """The events of a part in the form of the joint capture: times since the recording's start, shared ids.
 
     ``keys`` has track and depth of each lane.
     """
@@ -32,7 +32,7 @@ class PartEvents:
 
     @staticmethod
     def of(places: Places, zero_ns: int) -> PartEvents:
-        """Of a capture whose own times count from ``zero_ns``."""
+        """The events of a capture whose own times count from ``zero_ns``."""
         capture, own = places.capture, places.capture.events
         lanes, shifts = capture.lanes, zero_ns - capture.lane_offset_ns
         start = own.start
@@ -67,7 +67,7 @@ class LivePart:
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """First row of each lane, and where those end that are not left to the next part."""
+        """First row of each lane, and the end of the rows that are not left to the next part."""
         lanes, start = self.places.capture.lanes, self.mine.events.start
         first, stop = lanes.first, lanes.first + lanes.count
         for lane in np.flatnonzero(start[stop - 1] >= self.stop_ns).tolist():
@@ -196,7 +196,7 @@ def _goes_on(last: _Last, here: _Last, base_ns: int) -> bool:
         return False
     crosses, is_open = last.stop_ns > base_ns, bool(last.flags & _CUT_END)
     if here.name != last.name:
-        # A state that was cut at the border is guessed there; the part before knows it.
+        # A state that was cut at the border is only a guess there; the part before knows it.
         is_same = bool(here.flags & _CUT_START) and (is_open or (crosses and here.stop_ns == last.stop_ns))
     else:
         is_same = crosses or is_open or bool(here.flags & _CUT_START)

@@ -1,4 +1,4 @@
-"""The tables that all parts of a running recording share: ids stay what they are while it grows."""
+"""The tables that all parts of a running recording share: ids stay the same while it grows."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ class SharedTables:
         for text in texts:
             number = known.get(text)
             if number is None:
-                # First the text: another thread that finds the id must find the text.
+                # The text first: another thread that finds the id must find the text.
                 table.append(text)
                 number = known[text] = len(table) - 1
             result.append(number)
         return np.array(result, np.uint32)
 
     def add(self, capture: Capture, base_ns: int) -> Places:
-        """Add what a capture knows, whose times begin at ``base_ns``, and tell where it is now."""
+        """Add the tables of a capture whose times begin at ``base_ns``; returns where its entries are now."""
         processes = [self._add_process(process, base_ns) for process in capture.processes]
         threads = [self._add_thread(thread, processes, base_ns) for thread in capture.threads]
         for device in capture.devices:
@@ -144,7 +144,7 @@ class SharedTables:
     def add_stacks(self, frames: Iterable[int], parents: Iterable[int]) -> UInt32Array:
         """Ids of stacks that are given as a trie."""
         result: list[int] = []
-        with self._lock:  # the window's thread asks, too
+        with self._lock:  # the window's thread calls this, too
             for frame, parent in zip(frames, parents, strict=True):
                 above = result[parent] if parent < len(result) else NO_STACK
                 result.append(self._stacks.setdefault((frame, above), len(self._stacks)))

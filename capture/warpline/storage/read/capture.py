@@ -83,7 +83,7 @@ def open_capture(
 ) -> Capture:
     """Opens a capture without reading its events. A large archive is first unpacked into the user's cache.
 
-    ``progress`` is told a fraction and what is being done while unpacking. Raises CaptureFormatError when the file is
+    ``progress`` is called with a fraction and a text while unpacking. Raises CaptureFormatError when the file is
     no capture, is damaged or is of another version; of archives also StorageError when the disk is full, and Cancelled.
     """
     path = Path(path)

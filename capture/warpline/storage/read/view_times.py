@@ -1,4 +1,4 @@
-"""What a first view tells of times: events far away from all others, and the capture that this one is a part of."""
+"""What the first view says about times: events far from all others, and the capture that this one is a part of."""
 
 from __future__ import annotations
 

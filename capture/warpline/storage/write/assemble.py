@@ -82,7 +82,7 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
 
 
 def assemble_part(contents: BuilderContents, cancelled: IsCancelled | None) -> Path:
-    """Writes a `PlainFile` without a level of detail; it may be lost with the machine's power."""
+    """Writes a `PlainFile` without a level of detail; it is not flushed to disk, so a power failure may lose it."""
     path = contents.path
 
     def step(_fraction: float, _what: str) -> None:
@@ -187,7 +187,7 @@ def _span(contents: BuilderContents, out: Datasets, lanes: Lanes) -> tuple[int, 
     low, high = [], []
     for clock in np.unique(clock_of_track[lanes.track]).tolist():
         here = clock_of_track[lanes.track] == clock
-        # As Python's integers: offsets may be far from the events.
+        # As Python integers, which cannot overflow: offsets may be far from the events.
         low.append(int(begins[here].min()) - contents.clocks[clock].offset_ns)
         high.append(int(ends[here].max()) - contents.clocks[clock].offset_ns)
     for counter in contents.counters:

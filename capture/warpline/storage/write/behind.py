@@ -30,7 +30,7 @@ class WriteBehind:
     def submit(self, nbytes: int, write: Callable[[], None]) -> None:
         """Queue ``write``, which writes ``nbytes``; wait while too many bytes are queued."""
         if self._thread is None:
-            # The first frame of a window imports this module, and needs no thread.
+            # Started late: the first frame of a window imports this module but needs no thread.
             from concurrent.futures import ThreadPoolExecutor
 
             require_memory()

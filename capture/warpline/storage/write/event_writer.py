@@ -113,7 +113,7 @@ class EventWriter:
             buffer.flush()
 
     def free(self) -> None:
-        """Frees the temporary columns of events, once everything that `write` wrote has reached the file."""
+        """Frees the temporary columns of events; call it once everything that `write` wrote has reached the file."""
         self._columns, self._origins = [], []
         for column in (*self._contents.event_columns, *self._contents.origin_columns):
             column.close()
@@ -346,7 +346,7 @@ class _PackedTrack:
 
     def _sorted_parts(self) -> Iterator[list[Array]]:
         if len(self._runs) == 1:
-            # A run is sorted: any cut will do.
+            # A run is sorted, so it may be cut anywhere.
             run = self._runs[0]
             for first in range(0, len(run), self._limit):
                 yield self._events(run.part(first, min(first + self._limit, len(run))))

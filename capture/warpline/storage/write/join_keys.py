@@ -33,7 +33,7 @@ def join_keys(
         return np.empty(0, np.int64), np.empty(0, np.int64)
     low, high = int(from_keys.min()), int(from_keys.max())
     if high - low < _DENSE * (len(from_keys) + len(to_keys)):
-        # Ids that count up: one place for each.
+        # Ids that count up are dense: one slot for each.
         place = np.full(high - low + 2, -1, np.int64)
         place[from_keys - low] = np.arange(len(from_keys))
         if np.array_equal(place[from_keys - low], np.arange(len(from_keys))):

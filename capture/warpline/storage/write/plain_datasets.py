@@ -54,7 +54,7 @@ class PlainDatasets:
         write_plain(self.path, self._contents.columns, self._contents.attributes)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Does nothing: no write is pending."""
 
     def set_attribute(self, node: PlainNode, name: str, value: str | int) -> None:
         """Describes a group or column."""
@@ -99,4 +99,4 @@ class _Filling:
         self.out.write(self.node, at, values)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Does nothing: no write is pending."""

@@ -178,7 +178,7 @@ def _unsorted(starts: Int64Array, durations: Int64Array, borders: list[int]) -> 
     ties = starts[1:] == starts[:-1]
     if ties.any():
         falls |= ties & (durations[1:] > durations[:-1])
-    # A drop from one stretch to the next does not count.
+    # Descending from one stretch to the next does not count.
     falls[np.array(borders[1:-1], np.int64) - 1] = False
     if not falls.any():
         return [False] * (len(borders) - 1)
@@ -192,7 +192,7 @@ def sorting(starts: Int64Array, stops: Int64Array) -> Int64Array:
     ordered = starts[order]
     ties = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(ties):
-        # Few events begin at once: only those are sorted by their ends.
+        # Few events begin at the same time: only those are sorted by their ends.
         places = np.unique(np.concatenate([ties, ties + 1]))
         among = order[places]
         order[places] = among[np.lexsort((-stops[among], starts[among]))]

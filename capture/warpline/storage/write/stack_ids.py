@@ -1,4 +1,4 @@
-"""The stacks of a capture while it is built: each once, numbered in the order in which they come."""
+"""The stacks of a capture while it is built: each once, numbered in order of arrival."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Table(ctypes.Structure):
 
 
 class CompiledStackIds(StackIds):
-    """The same in 16 to 32 bytes a stack: files of profilers bring millions."""
+    """The same in 16 to 32 bytes a stack: files of profilers hold millions."""
 
     def __init__(self, loaded: ctypes.CDLL) -> None:
         self._library = loaded

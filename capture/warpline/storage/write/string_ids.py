@@ -1,4 +1,4 @@
-"""The texts of a capture while it is built: each once, numbered in the order in which they come."""
+"""The texts of a capture while it is built: each once, numbered in order of arrival."""
 
 from __future__ import annotations
 

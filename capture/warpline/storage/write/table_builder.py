@@ -139,7 +139,7 @@ class TableBuilder:
         self._devices[index] = replace(self._devices[index], **changes)
 
     def update_track(self, index: int, **changes: Any) -> None:
-        """Changes a track's fields other than index, URI and parent (a title known only later).
+        """Changes fields of a track other than index, URI and parent, such as a title known only later.
 
         Attributes replace those the track has. Raises StorageError for what cannot be stored.
         """
@@ -175,9 +175,9 @@ class TableBuilder:
     # Kinds and tracks
 
     def add_kind(self, spec: KindSpec, *, anew: bool = False) -> None:
-        """Makes a kind known. Adding it again may bring further attributes.
+        """Declares a kind. Declaring it again may add attributes.
 
-        With ``anew`` it is what ``spec`` says and nothing else, also when Warpline has a kind of this name: for copies
+        With ``anew`` it is exactly ``spec``, even if Warpline has a kind of this name: for copies
         of captures, which describe their own kinds. Raises StorageError when there are events of it already.
         """
         self._check_attributes(spec)
@@ -201,7 +201,7 @@ class TableBuilder:
         known.spec = replace(known.spec, attributes=known.spec.attributes + more)
 
     def rename_kind(self, name: str, title: str) -> None:
-        """Changes the title of a known kind, say that of API calls, which are CUDA's or HIP's."""
+        """Changes the title of a known kind, such as that of API calls, which may be CUDA's or HIP's."""
         self._kinds[name].spec = replace(self._kinds[name].spec, title=title)
 
     def _check_attributes(self, spec: KindSpec) -> None:
@@ -223,7 +223,7 @@ class TableBuilder:
         clock: int | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> int:
-        """Index of the track that `TrackFactory` names so, made when it is new; the rest as in `track`."""
+        """Index of the track that a `TrackFactory` describes, added if new; the other arguments as in `track`."""
         return self.track(
             spec.uri,
             title=spec.title,
@@ -259,7 +259,7 @@ class TableBuilder:
         packing: Packing = Packing.NEST,
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> int:
-        """Index of the track with this URI, made when it is new; what is given for a known one is ignored.
+        """Index of the track with this URI, added if new; other arguments are ignored for a known one.
 
         ``parent`` is an index or the URI of a track that exists. Clock and rank are the parent's where not given.
         ``attributes`` are what else there is to know, by name: texts, numbers or truth values, on all tracks of

@@ -32,7 +32,7 @@ MISSING = int(np.iinfo(np.int64).min)
 PIECE_BYTES = 1 << 20
 MOST_RECORD_BYTES = 64 << 20
 _ROOM = 1 << 16
-"""Rows of each table at first."""
+"""Initial number of rows of each table."""
 _MOST_OTHERS = 64
 _UINT64 = (1 << 64) - 1
 _FULL, _NO_RECORD = 1, 2
@@ -47,7 +47,7 @@ def library() -> ctypes.CDLL | None:
 
 
 class Tables:
-    """The tables of some records. ``texts`` are the distinct texts (bytes) behind the codes in text columns."""
+    """The tables of some records. ``texts`` are the distinct texts (bytes) that the codes in text columns stand for."""
 
     def __init__(
         self, known: list[TableLayout], rows: list[Int64Array], texts: list[bytes], positions: Int64Array
@@ -213,7 +213,7 @@ class _Compiled:
             is_number = tag & 7 == 0
             self._header[tag >> 3] = place & _UINT64 if is_number else data[place : place + length]
         if reason == _FULL and stop == begin:
-            # A row takes a byte or more, so this is room for the next record.
+            # A row takes at least a byte, so this leaves room for the next record.
             self._make_room(needed)
             return None, begin, damaged, _FULL
         if not self._tables[0].count:

@@ -157,7 +157,7 @@ def test_a_result_is_drawn_exported_and_asked_again(panel: QueryPanel, qtbot: Qt
         panel,
         "SELECT 'a' AS name, 'inf'::DOUBLE AS value UNION ALL SELECT 'b', 1e308 UNION ALL SELECT 'c', -1e308",
     )
-    assert chart.note.text() == "no rows"
+    assert chart.note.text() == "no values that can be drawn"
     run(qtbot, panel, shown)
     path = tmp_path / "rows.csv"
     job = panel.answer.table.export(path)

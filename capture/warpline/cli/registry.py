@@ -47,6 +47,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
     _own("job", english("analyse the ranks of a training job together")),
     _own("mcp", english("let an assistant ask about captures (Model Context Protocol)")),
     CommandEntry("render", english("render the timeline as a picture, without a display")),
+    CommandEntry("serve", english("show the timeline in a browser, read only")),
     _own("doctor", english("show what this machine can record, and how to enable the rest")),
     _own("demo", english("record the bundled example")),
 )

@@ -1,0 +1,168 @@
+"""The other end of the process that draws for pages: starts it, asks it, starts it again when it was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from warpline.i18n import tr
+from warpline.model.errors import WarplineError
+from warpline.own_python import own_python
+
+MODULE = "warpline_app.serving.drawing"
+_PATIENCE_S = 10.0
+_FIRST_S = 600.0
+"""A trace of another profiler is converted before it is shown."""
+ANSWER_S = 60.0
+
+
+@dataclass(frozen=True)
+class DrawnAnswer:
+    """The values of an answer, and the bytes that came with it."""
+
+    values: dict[str, Any]
+    body: bytes
+
+
+class DrawingProcess:
+    """A process for one file or recording. Any thread may ask; answers come in any order.
+
+    ``news`` is called with every message that answers nothing, in a thread of this object.
+    """
+
+    def __init__(
+        self, arguments: list[str], news: Callable[[dict[str, Any]], None] = lambda _values: None
+    ) -> None:
+        self._arguments = arguments
+        self._news = news
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Future[DrawnAnswer]] = {}
+        self._number = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
+        self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._is_over = False
+        self.title = ""
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 while there is none."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone; the next question starts another one."""
+        return self._process is None or self._process.poll() is not None
+
+    def begin(self) -> None:
+        """Start the process and wait until its file is open. Raises WarplineError when it cannot be opened."""
+        with self._lock:
+            self._begin()
+
+    def _begin(self) -> None:
+        try:
+            process = self._process = subprocess.Popen(
+                [*own_python(MODULE), *self._arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # Ctrl-C in the terminal is for us: this process ends with its input.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WarplineError(str(error.strerror or error)) from error
+        first = self._first = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, args=(process, first), daemon=True)
+        self._reader.start()
+        try:
+            values = first.get(timeout=_FIRST_S)
+        except queue.Empty:
+            values = {}
+        if "title" not in values:
+            self._end()
+            raise WarplineError(str(values.get("failed") or tr("the process that draws has ended")))
+        self.title = str(values["title"])
+
+    def ask(self, what: str, **values: Any) -> DrawnAnswer:
+        """Ask, and wait for the answer. Raises WarplineError when there is none."""
+        answer: Future[DrawnAnswer] = Future()
+        with self._lock:
+            if self._is_over:
+                raise WarplineError(tr("the process that draws has ended"))
+            if self.has_ended:
+                self._end()
+                self._begin()
+            process = self._process
+            assert process is not None
+            assert process.stdin is not None
+            self._number += 1
+            number = self._number
+            self._waiting[number] = answer
+            try:
+                process.stdin.write(json.dumps({"id": number, "what": what, **values}).encode() + b"\n")
+                process.stdin.flush()
+            except OSError as error:
+                self._waiting.pop(number, None)
+                raise WarplineError(tr("the process that draws has ended")) from error
+        try:
+            result = answer.result(ANSWER_S)
+        except TimeoutError as error:
+            raise WarplineError(tr("the picture was not finished after a minute")) from error
+        finally:
+            self._waiting.pop(number, None)
+        if "failed" in result.values:
+            raise WarplineError(str(result.values["failed"]))
+        return result
+
+    def tell(self, what: str, **values: Any) -> None:
+        """Tell something that has no answer, if there is a process."""
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(json.dumps({"id": 0, "what": what, **values}).encode() + b"\n")
+                self._process.stdin.flush()
+
+    def _read(self, process: subprocess.Popen[bytes], first: queue.SimpleQueue[dict[str, Any]]) -> None:
+        assert process.stdout is not None
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            first_line = process.stdout.readline()
+            first.put(json.loads(first_line or b"{}"))
+            for line in process.stdout:
+                values = json.loads(line)
+                body = process.stdout.read(int(values.pop("bytes")))
+                number = values.pop("id", None)
+                if number is None:
+                    self._news(values)
+                elif (waiting := self._waiting.get(number)) is not None:
+                    waiting.set_result(DrawnAnswer(values, body))
+        first.put({})
+        for waiting in list(self._waiting.values()):
+            with contextlib.suppress(Exception):  # it was answered meanwhile
+                waiting.set_exception(WarplineError(tr("the process that draws has ended")))
+
+    def end(self) -> None:
+        """End the process. Questions that wait get an error."""
+        self._is_over = True
+        self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(OSError):
+            assert process.stdin is not None
+            process.stdin.close()
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reader is not None:
+            self._reader.join(_PATIENCE_S)
+        if process.stdout is not None:
+            process.stdout.close()

@@ -49,7 +49,7 @@ def test_a_picture_reaches_the_browser_and_nothing_is_left(serving: Serving) -> 
         content: bytes = answer.content  # type: ignore[attr-defined]
         (size,) = struct.unpack_from("<I", content)
         assert json.loads(content[4 : 4 + size])["view"] == [0, 50_000_000]
-        return QImage.fromData(content[4 + size :], "PNG")
+        return QImage.fromData(content[4 + size :])
 
     first = picture()
     assert (first.width(), first.height()) == (700, 400)

@@ -38,7 +38,7 @@ def drawn(shown: ShownTimeline, view: ViewRequest, qtbot: QtBot) -> tuple[dict[s
     qtbot.waitUntil(lambda: shown.is_idle, timeout=20_000)
     measures, content = shown.picture()
     assert measures["is_exact"]
-    return measures, QImage.fromData(content, "PNG")
+    return measures, QImage.fromData(content)
 
 
 def pixels(image: QImage) -> npt.NDArray[np.uint32]:
@@ -53,7 +53,7 @@ def test_a_png_has_the_pixels_of_its_image(size: tuple[int, int]) -> None:
     for y in range(size[1]):
         for x in range(size[0]):
             image.setPixelColor(x, y, QColor(*random.integers(0, 256, 3).tolist()))
-    assert np.array_equal(pixels(QImage.fromData(png_bytes(image), "PNG")), pixels(image))
+    assert np.array_equal(pixels(QImage.fromData(png_bytes(image))), pixels(image))
 
 
 def test_the_picture_is_that_of_the_window(shown: ShownTimeline, qtbot: QtBot) -> None:

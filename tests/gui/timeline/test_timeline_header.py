@@ -130,3 +130,15 @@ def test_the_title_of_a_tall_row_stays_in_view(view: TimelineView, qtbot: QtBot)
     view.scene.scroll_to(placed.top)
     wait_idle(qtbot, view)
     assert np.array_equal(shown, pixels(view.header)[2:24, 40:160])
+
+
+def test_no_picture_is_kept_of_a_row_that_is_taller_than_the_header(view: TimelineView) -> None:
+    header = view.header
+    header.grab()
+    assert header._pictures
+    header._pictures.clear()
+    header.resize(header.width(), min(placed.height for placed in view.scene.layout.rows) - 1)
+    whole = header.grab().toImage()
+    assert not header._pictures
+    colors = {whole.pixel(x, y) for x in range(whole.width()) for y in range(whole.height())}
+    assert len(colors) > 5, "it is painted all the same"

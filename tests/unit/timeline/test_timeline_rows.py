@@ -16,7 +16,8 @@ from warpline_app.state.timeline_state import Filter, TimelineState
 from warpline_app.timeline.model import curves
 from warpline_app.timeline.model.curves import row_figure
 from warpline_app.timeline.model.layout import PINNED_KEY, Layout, make_layout
-from warpline_app.timeline.model.row import Content
+from warpline_app.timeline.model.row import Content, TimelineRow
+from warpline_app.timeline.model.row_defaults import fold_counters, fold_idle
 from warpline_app.timeline.model.rows import RowTree
 
 
@@ -283,3 +284,22 @@ def test_helpers_of_a_shell_stand_below_one_row(tmp_path: Path) -> None:
         top = RowTree(capture).root.children
         assert [row.title for row in top] == ["bash [1]", "bash [2]", "10 more processes…"]
         assert [row.title for row in top[2].children] == [f"bash [{n}]" for n in range(3, 13)]
+
+
+def test_folding_compares_no_rows_with_each_other() -> None:
+    class Row(TimelineRow):
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError("each compared with each: the square of their number")
+
+        __hash__ = object.__hash__
+
+    def row(role: str, number: int) -> Row:
+        return Row(
+            key=f"{role} {number}", title=str(number), content=Content.LANES, role=role, count=number // 90
+        )
+
+    parent = row("process", 0)
+    shown = fold_counters(parent, [row("thread", 0), *(row("counter", i) for i in range(100))])
+    assert [(child.role, len(child.children)) for child in shown] == [("thread", 0), ("more", 100)]
+    threads = fold_idle(None, parent, [row("thread", i) for i in range(100)])  # type: ignore[arg-type]
+    assert [child.role for child in threads] == ["thread"] * 10 + ["more"]

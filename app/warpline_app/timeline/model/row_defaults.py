@@ -141,7 +141,8 @@ def fold_idle(capture: Capture, parent: TimelineRow, children: Sequence[Timeline
         if role == "process":
             title = tr_n("{count} more process…", "{count} more processes…", len(idle), "timeline")
         more = _more(parent, role, title, idle)
-        result = [child for child in result if child not in idle]
+        folded = {id(child) for child in idle}
+        result = [child for child in result if id(child) not in folded]
         last = max((i for i, child in enumerate(result) if child.role == role), default=-1)
         result.insert(last + 1, more)
     return result
@@ -152,7 +153,8 @@ def fold_counters(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[
     counters = [child for child in children if child.role == "counter" and not child.is_utilization]
     if len(counters) < FOLD_COUNTERS or len(counters) == len(children):
         return list(children)
-    rest = [child for child in children if child not in counters]
+    folded = {id(child) for child in counters}
+    rest = [child for child in children if id(child) not in folded]
     return [
         *rest,
         _more(

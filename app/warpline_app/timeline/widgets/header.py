@@ -113,7 +113,8 @@ class Header(QWidget):
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
 
     def _draw_row(self, painter: QPainter, placed: PlacedRow, top: int) -> None:
-        if not is_drawing(painter):
+        # A stack can be thousands of lanes deep: a picture of all of it would take hundreds of megabytes.
+        if not is_drawing(painter) and placed.height <= self.height():
             painter.drawPixmap(0, top, self._picture(placed))
             return
         with saved(painter):

@@ -14,7 +14,8 @@ from warpline.analysis.framework.column import Column
 from warpline.analysis.framework.report import NotRecorded, Report
 from warpline.untrusted import spreadsheet_text
 
-_PART_ROWS = 1 << 16
+_PART_ROWS = 1 << 12
+"""A row takes a kilobyte as Python values and text."""
 
 
 def _head(report: Report) -> dict[str, Any]:

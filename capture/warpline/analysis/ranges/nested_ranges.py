@@ -111,8 +111,8 @@ def launching_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDAr
         yield {name: values[has_work] for name, values in columns.items()}
 
 
-_DEEPEST_STACK = 64
-"""Ranges of a stack that are written out: a table of deep stacks would grow with the square of the depth."""
+DEEPEST_STACK = 64
+"""Ranges of a stack, and levels of an indent, that are written: deep stacks would take the square of their depth."""
 THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
 NESTING_COLUMNS = (
     Column("level", "Lvl", Role.NUMBER),
@@ -140,7 +140,7 @@ def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
 
     def stack(index: int) -> str:
         path: list[int] = []
-        while index >= 0 and len(path) < _DEEPEST_STACK:
+        while index >= 0 and len(path) < DEEPEST_STACK:
             path.append(index)
             index = int(ranges.parent[index])
         return (":…" if index >= 0 else "") + "".join(f":{i}" for i in reversed(path))

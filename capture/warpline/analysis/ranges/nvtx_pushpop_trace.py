@@ -11,7 +11,13 @@ from warpline.analysis.framework.report import NotRecorded, Table, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import event_targets, scope_text
-from warpline.analysis.ranges.nested_ranges import NESTING_COLUMNS, THREAD_COLUMNS, all_ranges, nesting_data
+from warpline.analysis.ranges.nested_ranges import (
+    DEEPEST_STACK,
+    NESTING_COLUMNS,
+    THREAD_COLUMNS,
+    all_ranges,
+    nesting_data,
+)
 from warpline.analysis.ranges.range_names import PUSH_POP, RangeNames, styles
 from warpline.i18n import english
 
@@ -26,7 +32,8 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
     pushed = np.flatnonzero(styles(view, ranges.index, ranges.row) == PUSH_POP)
     duration = (ranges.stop - ranges.start)[pushed]
     origin = view.capture.span[0]
-    indent = Texts(pushed, lambda i: "  " * int(ranges.level[i]) + names.lookup(int(name[i])))
+    indents = np.minimum(ranges.level, DEEPEST_STACK)
+    indent = Texts(pushed, lambda i: "  " * int(indents[i]) + names.lookup(int(name[i])))
     return Table(
         (
             Column("start_ns", "Start", Role.TIME),

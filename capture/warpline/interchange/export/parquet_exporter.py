@@ -18,6 +18,8 @@ from warpline.model import ExportError
 
 _GROUP_ROWS = 1 << 18
 """Rows per row group; small tracks share one."""
+_PARTS = 256
+"""Parts of a row group that wait before they are joined."""
 
 
 class ParquetExporter:
@@ -54,24 +56,53 @@ class ParquetExporter:
         )
         report = job.counted(tr("writing events"))
         with replacing(out) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
-            waiting: list[Any] = []
-            rows = 0
+            group = _RowGroup(pa, schema)
             for _kind, count, columns in TableReader(capture, selection).batches():
-                arrays = [
-                    _arrow(pa, columns[name], schema.field(name).type)
-                    if name in columns
-                    else pa.nulls(count, schema.field(name).type)
-                    for name in types
-                ]
-                waiting.append(pa.record_batch(arrays, schema=schema))
-                rows += count
-                if rows >= _GROUP_ROWS:
-                    writer.write_table(pa.Table.from_batches(waiting, schema).combine_chunks())
-                    waiting, rows = [], 0
+                group.add(
+                    [
+                        _arrow(pa, columns[name], schema.field(name).type)
+                        if name in columns
+                        else pa.nulls(count, schema.field(name).type)
+                        for name in types
+                    ]
+                )
+                if group.rows >= _GROUP_ROWS:
+                    writer.write_table(group.taken())
                 report(count)
-            if waiting:
-                writer.write_table(pa.Table.from_batches(waiting, schema).combine_chunks())
+            if group.rows:
+                writer.write_table(group.taken())
         return out
+
+
+class _RowGroup:
+    """Rows that wait to be written; parts of them are joined, since each costs 10 kB and a thread may have one row."""
+
+    def __init__(self, pa: Any, schema: Any) -> None:
+        self._pa = pa
+        self._schema = schema
+        self._parts: list[Any] = []
+        self._joined: list[Any] = []
+        self.rows = 0
+
+    def add(self, arrays: list[Any]) -> None:
+        """Add the columns of some rows."""
+        part = self._pa.record_batch(arrays, schema=self._schema)
+        self._parts.append(part)
+        self.rows += part.num_rows
+        if len(self._parts) >= _PARTS:
+            self._join()
+
+    def taken(self) -> Any:
+        """The rows as one table; none wait any more."""
+        self._join()
+        table = self._pa.concat_tables(self._joined).combine_chunks()
+        self._joined, self.rows = [], 0
+        return table
+
+    def _join(self) -> None:
+        if self._parts:
+            self._joined.append(self._pa.Table.from_batches(self._parts, self._schema).combine_chunks())
+            self._parts = []
 
 
 def _arrow_type(pa: Any, kind: str) -> Any:

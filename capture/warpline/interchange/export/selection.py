@@ -16,6 +16,7 @@ Int64Array = npt.NDArray[np.int64]
 
 CHUNK_EVENTS = 1 << 18
 """Events handled at a time; bounds the memory of an export."""
+_SMALL_LANE = 256
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,34 @@ def lane_slices(capture: Capture, selection: ExportSelection) -> Iterator[tuple[
 
 
 def chunks(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:
-    """`lane_slices` in pieces of at most `CHUNK_EVENTS` rows."""
-    for track, rows in lane_slices(capture, selection):
+    """`lane_slices` in pieces of at most `CHUNK_EVENTS` rows; small lanes of a track with one kind come together."""
+    for track, rows in _joined(capture, lane_slices(capture, selection)):
         for first in range(rows.start, rows.stop, CHUNK_EVENTS):
             yield track, slice(first, min(first + CHUNK_EVENTS, rows.stop))
+
+
+def _joined(capture: Capture, lanes: Iterator[tuple[int, slice]]) -> Iterator[tuple[int, slice]]:
+    """Joins neighbours: a deep stack has as many lanes as events, and each piece costs a fraction of a millisecond."""
+    waiting: tuple[int, slice, int | None] | None = None
+    for track, rows in lanes:
+        kind = _only_kind(capture, rows)
+        if waiting is not None:
+            is_next = kind is not None and waiting[0] == track and waiting[2] == kind
+            if is_next and waiting[1].stop == rows.start and rows.stop - waiting[1].start <= CHUNK_EVENTS:
+                waiting = track, slice(waiting[1].start, rows.stop), kind
+                continue
+            yield waiting[:2]
+        waiting = track, rows, kind
+    if waiting is not None:
+        yield waiting[:2]
+
+
+def _only_kind(capture: Capture, rows: slice) -> int | None:
+    """The kind of all events of a small lane; None for a large lane and for several kinds."""
+    if rows.stop - rows.start > _SMALL_LANE:
+        return None
+    kinds = capture.events.kind[rows].tolist()
+    return int(kinds[0]) if kinds.count(kinds[0]) == len(kinds) else None
 
 
 def rows_by_kind(capture: Capture, part: slice) -> Iterator[tuple[str, Int64Array]]:

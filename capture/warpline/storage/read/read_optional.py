@@ -95,6 +95,8 @@ def read_counters(
     directory = _directory(file, "counters", COUNTER_COLUMNS)
     times, values = file.column("counters/time", "<i8"), file.column("counters/value", "<f8")
     pyramid = [file.column(f"counters/{name}", "<f8") for name in ("min", "max", "mean")]
+    # Shared: a capture may have tens of thousands of counters with few samples.
+    no_levels = pyramid[0][:0], pyramid[1][:0], pyramid[2][:0]
     counters = []
     level_first = 0
     for index, (track, name, unit, interpolation, first, count) in enumerate(
@@ -108,7 +110,10 @@ def read_counters(
             or level_first + size > min(len(column) for column in pyramid)
         ):
             raise file.error("its table of counters is damaged")
-        low, high, mean = (column[level_first : level_first + size] for column in pyramid)
+        levels = no_levels
+        if size:
+            low, high, mean = (column[level_first : level_first + size] for column in pyramid)
+            levels = low, high, mean
         run = slice(first, first + count)
         counters.append(
             Counter(
@@ -120,7 +125,7 @@ def read_counters(
                 recorded_times=times[run],
                 offset_ns=clocks[tracks[track].clock].offset_ns,
                 values=values[run],
-                pyramid=(low, high, mean),
+                pyramid=levels,
             )
         )
         level_first += size

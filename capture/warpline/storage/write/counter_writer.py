@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.storage.columns.counters import counter_pyramid
 from warpline.storage.columns.schema import COUNTER_COLUMNS, INTERPOLATIONS
@@ -12,6 +14,10 @@ from warpline.storage.write.builder_contents import CounterBuffer
 from warpline.storage.write.outputs import Datasets
 from warpline.storage.write.spill import SpillDirectory
 from warpline.storage.write.table_writer import TextTable
+
+Array = npt.NDArray[Any]
+_SAMPLES, _COUNTERS = 1 << 16, 1 << 10
+"""Written at once: each write that waits costs 1 kB, and counters can have one sample each."""
 
 
 def write_counters(
@@ -34,13 +40,28 @@ def write_counters(
     times = out.empty(group, "time", "<i8", int(first[-1]))
     values = out.empty(group, "value", "<f8", int(first[-1]))
     pyramids = [spill.column("<f8") for _ in ("min", "max", "mean")]
-    for counter, begin, count in zip(counters, first[:-1].tolist(), counts, strict=True):
+    waiting: list[tuple[Array, Array]] = []
+    begin = samples = 0
+
+    def write_waiting() -> None:
+        nonlocal begin, samples
+        for dataset, parts in zip((times, values), zip(*waiting, strict=True), strict=True):
+            out.write(dataset, begin, np.concatenate(parts))
+        begin += samples
+        waiting.clear()
+        samples = 0
+
+    for counter, count in zip(counters, counts, strict=True):
         if count:
             order = np.argsort(counter.times.read(), kind="stable")
-            out.write(times, begin, counter.times.read()[order])
             ordered = counter.values.read()[order]
-            out.write(values, begin, ordered)
+            waiting.append((counter.times.read()[order], ordered))
+            samples += count
             for column, level in zip(pyramids, counter_pyramid(ordered), strict=True):
                 column.append(level)
+        if samples >= _SAMPLES or len(waiting) >= _COUNTERS:
+            write_waiting()
+    if waiting:
+        write_waiting()
     for name, column in zip(("min", "max", "mean"), pyramids, strict=True):
         out.put(group, name, column.read(), "<f8")

@@ -137,8 +137,6 @@ class SpillColumn:
         "dtype",
     )
     _BUFFER_BYTES = 1 << 18
-    _LEAST = 1 << 4
-    """Values of the first block: a capture may have tens of thousands of counters with one each."""
 
     def __init__(self, directory: SpillDirectory, name: str, dtype: np.dtype[Any]) -> None:
         self._directory = directory
@@ -201,12 +199,14 @@ class SpillColumn:
     def _new_block(self, wanted: int) -> None:
         self._close_block()
         largest = _BLOCK_BYTES // self.dtype.itemsize
-        size = min(max(self._LEAST, wanted, 3 * len(self)), largest)
+        # The first holds what comes first: a capture may have tens of thousands of counters with one value each.
+        size = min(max(wanted, 3 * len(self)), largest)
         self._block, self._filled = self._directory.block(self.dtype, size), 0
 
     def _close_block(self) -> None:
         if self._filled:
-            self._pending.append(self._block[: self._filled])
+            is_full = self._filled == len(self._block)
+            self._pending.append(self._block if is_full else self._block[: self._filled])
             self._pending_count += self._filled
         self._block, self._filled = np.empty(0, self.dtype), 0
 

@@ -20,6 +20,7 @@ Rows = Mapping[str, Sequence[tuple[int, int]]]
 
 def capture_of(tmp_path: Path, rows: Rows, *, flags: int = 0) -> Capture:
     """Events (start, duration) by the role of their row; all rows belong to one thread."""
+    tmp_path.mkdir(exist_ok=True)
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         process = builder.add_process(1)
         thread = builder.add_thread(process, 1)
@@ -52,6 +53,14 @@ def test_a_few_events_of_another_clock_are_left_out_and_told(tmp_path: Path, oth
         assert far_events(capture) == [
             f"{few:,} events lie 26 days {'later' if other > 0 else 'earlier'} than the others"
         ]
+
+
+def test_a_frame_around_the_work_of_the_profiler_is_no_activity(tmp_path: Path) -> None:
+    frames = [*burst(0, 300), (400_000, 5_000_000)]
+    with capture_of(tmp_path, {"python": frames, "overhead": [(400_010, 4_000_000)]}) as capture:
+        assert capture.activity.stop_ns < 450_000
+    with capture_of(tmp_path / "alone", {"python": frames}) as capture:
+        assert capture.activity.range_ns == capture.span
 
 
 def test_two_halves_far_apart_are_both_shown(tmp_path: Path) -> None:

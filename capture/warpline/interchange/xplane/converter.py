@@ -242,7 +242,7 @@ class XPlaneConverter:
             rows = [stats[place] for place in index.tolist()]
             attributes: dict[str, Any] = {}
             payload = self._column([payload_of(row) for row in rows])
-            if kind != "python" and not np.ma.getmaskarray(payload).all():
+            if kind not in {"python", "overhead"} and not np.ma.getmaskarray(payload).all():
                 attributes["payload"] = payload
             if kind == "cuda_api":
                 attributes["correlation"] = integers([row.get("correlation_id") for row in rows])
@@ -355,7 +355,7 @@ class XPlaneConverter:
 
 _PATHS = {
     "python": "python", "cuda_api": "api", "phase": "phases", "memory": "memory", "operator": "operators",
-    "range": "ranges",
+    "overhead": "overhead", "range": "ranges",
 }  # fmt: skip
 
 

@@ -15,6 +15,8 @@ Stats = dict[str, StatValue]
 
 MEMORY_OPERATIONS = {"MemoryAllocation": 0, "MemoryDeallocation": 1}
 _DEVICE = re.compile(r"/device:(\w+):(\d+)|#Chip(\d+)")
+_OF_THE_PROFILER = re.compile(r"\$profiler(_v2)?\.py:\d+ (start|stop)(_trace)?")
+"""The frames in which JAX and TensorFlow start and stop the profiler, for seconds in which nothing else is recorded."""
 _OPERATOR = re.compile(r"[\w./\\-]+:[A-Z]\w*")
 """TensorFlow names the execution of an op ``dense/MatMul:MatMul``."""
 _OWN_STATS = frozenset(
@@ -74,7 +76,7 @@ def work_kind(name: str, row: Stats) -> str:
 def host_kind(name: str, row: Stats) -> str:
     """The kind of an event of a thread."""
     if name[:1] == "$":
-        return "python"
+        return "overhead" if _OF_THE_PROFILER.fullmatch(name) else "python"
     if "correlation_id" in row:
         return "cuda_api"
     if "step_num" in row:

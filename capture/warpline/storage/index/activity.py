@@ -97,9 +97,10 @@ class _Finder:
         group_of_track = np.full(len(tracks), -1)
         groups: dict[tuple[str, int | None], int] = {}
         for number, track in enumerate(tracks):
-            if track.role == "overhead" or (track.role in _NOTED and _belongs_to_nobody(track)):
+            if track.role in _NOTED and _belongs_to_nobody(track):
                 continue
-            is_shown[number] = True
+            # The profiler's own work is no activity, and yet frames around it contain something.
+            is_shown[number] = track.role != "overhead"
             if track.thread is None and track.device is None:
                 continue
             key = ("gpu", track.parent) if track.thread is None else ("thread", track.thread)

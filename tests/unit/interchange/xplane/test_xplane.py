@@ -31,10 +31,16 @@ def conv(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Capture:
 
 def test_every_event_of_devices_and_host_is_there(conv: Capture) -> None:
     assert count(conv, "kernel") + count(conv, "memcpy") == 78
-    host = ("cuda_api", "range", "python", "memory", "operator", "phase")
+    host = ("cuda_api", "range", "python", "memory", "operator", "phase", "overhead")
     assert sum(count(conv, kind) for kind in host) == 5946
     launches = sum(conv.links.kind_name(code) == "launch" for code in conv.links.kind.tolist())
     assert launches == 78
+
+
+def test_seconds_of_stopping_the_profiler_are_not_in_the_first_view(conv: Capture) -> None:
+    assert count(conv, "overhead") == 2  # start_trace for 1.6 s, stop_trace for 6.3 s
+    start, stop = conv.activity.range_ns
+    assert stop - start < 40_000_000
 
 
 def test_kernels_equal_the_table_of_tracelens(conv: Capture, data_dir: Path) -> None:

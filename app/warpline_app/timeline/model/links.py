@@ -23,6 +23,7 @@ VIEW_LIMIT = 200
 SCAN_LIMIT = 60_000
 """Maximum number of events in view whose links are looked up."""
 NESTED_LIMIT = 20_000
+_REQUESTS = ("request", "request_phase")
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,13 @@ def launched_rows(capture: Capture, rows: Int64Array) -> Int64Array:
 def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
     """The events nested in an event, and those launched in it: on its track and by API calls of its thread.
 
+    A request to a model server runs in the batches of its time: all work launched after it left the queue is its own.
     Each is limited to `NESTED_LIMIT` rows.
     """
     nested = capture.nested_rows(row)[:NESTED_LIMIT]
     start, stop = capture.event_span(row)
+    if capture.kind_of_code.get(int(capture.events.kind[row])) in _REQUESTS:
+        return nested, launched_between(capture, _computed_from(capture, nested, start), stop)
     track = capture.tracks[capture.track_of_row(row)]
     callers = [nested, np.array([row], np.int64)]
     if track.thread is not None and stop > start:
@@ -121,6 +125,13 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
                     begin = capture.event_times(calls)[0]
                     callers.append(calls[(begin >= start) & (begin < stop)])
     return nested, launched_rows(capture, np.unique(np.concatenate(callers)))[:NESTED_LIMIT]
+
+
+def _computed_from(capture: Capture, phases: Int64Array, start_ns: int) -> int:
+    """When a request left the queue: the end of that phase, ``start_ns`` without one."""
+    names = capture.strings.get(capture.events.name[phases].tolist())
+    queued = [row for row, name in zip(phases.tolist(), names, strict=True) if name == "queue"]
+    return max((capture.event_span(row)[1] for row in queued), default=start_ns)
 
 
 def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Array:

@@ -26,7 +26,7 @@ from warpline.model.progress import IsCancelled
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
-SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "cpu", "findings.reports")
+SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "serving", "cpu", "findings.reports")
 """Folders of ``warpline.analysis`` that hold reports and their shared modules."""
 ENTRY_POINT_GROUP = "warpline.reports"
 

@@ -13,6 +13,7 @@ from warpline.interchange.framework.columns import NO_INTEGER, clean_text, integ
 from warpline.interchange.framework.event_sink import EventSink, Holder, Int64Array, masked
 from warpline.interchange.framework.importer import ImportSummary
 from warpline.interchange.otlp.documents import OtlpSpan, Resource, TracesData
+from warpline.interchange.otlp.requests import ServedRequests
 from warpline.model import Flag, links
 
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
@@ -49,6 +50,7 @@ class Spans:
         """Track, start, stop, name, category, payload, flags."""
         self._spans = _References()
         self._causes = _References()
+        self._requests = ServedRequests(sink)
         self._ids: list[Int64Array] = []
         self._count = 0
 
@@ -64,7 +66,7 @@ class Spans:
         spec = self._sink.specs.process_async(process.uri, clean_text(scope))
         track, category = self._sink.track(spec, row=process), self._string(scope)
         for span in spans:
-            self._add_span(track, process.index, category, span)
+            self._add_span(track, process, category, span)
             if len(self._rows) >= _BATCH:
                 self._flush()
 
@@ -81,7 +83,7 @@ class Spans:
             pid if pid is not None and 0 < pid < 1 << 31 else f"{name} {instance}".strip(), name
         )
 
-    def _add_span(self, track: int, process: int, category: int, span: OtlpSpan) -> None:
+    def _add_span(self, track: int, process: Holder, category: int, span: OtlpSpan) -> None:
         start, stop = integer(span.start_time_unix_nano), integer(span.end_time_unix_nano)
         values: dict[str, Any] = {attribute.key: attribute.plain() for attribute in span.attributes}
         kind = _KINDS[span.kind] if isinstance(span.kind, int) and 0 < span.kind < len(_KINDS) else ""
@@ -96,10 +98,12 @@ class Spans:
         is_open = not stop
         end = begin if stop is None or is_open else stop
         flags = int(Flag.CUT_END) if is_open else 0
+        if begin != NO_INTEGER:
+            self._requests.see(process, span, values, begin, max(begin, end))
         self._rows.append((track, begin, end, self._string(span.name), category, payload, flags))
-        self._spans.add(span.trace_id, span.span_id, row, process)
+        self._spans.add(span.trace_id, span.span_id, row, process.index)
         if span.parent_span_id.strip("0"):
-            self._causes.add(span.trace_id, span.parent_span_id, row, process)
+            self._causes.add(span.trace_id, span.parent_span_id, row, process.index)
         for link in span.links:
             self._causes.add(link.trace_id, link.span_id, row, _LINKED)
         for event in span.events:
@@ -133,6 +137,7 @@ class Spans:
     def finish(self) -> ImportSummary:
         """Adds arrows from callers in other programs, and from linked spans."""
         self._flush()
+        self._requests.finish()
         keys, rows, processes = self._spans.columns()
         order = np.argsort(keys, kind="stable")
         wanted, targets, owners = self._causes.columns()

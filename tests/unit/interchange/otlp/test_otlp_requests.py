@@ -1,0 +1,247 @@
+"""Requests of vLLM, SGLang and Triton: rows with their phases, latencies, throughput, and the work they lead to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.analysis.analysis_tools import Program, rows_of
+from tests.unit.interchange.import_tools import attributes, imported, text_file
+
+from warpline.interchange import detect, import_files
+from warpline.interchange.framework.requests import REQUEST, REQUEST_PHASE
+from warpline.model import ImportFormatError
+from warpline.storage import Capture, open_capture
+from warpline_app.timeline.model.links import related_rows
+
+MS = 1_000_000
+START = 1_790_341_371_953_418_752
+
+
+def plain(values: dict[str, Any]) -> list[dict[str, Any]]:
+    types = {str: "stringValue", float: "doubleValue", int: "intValue"}
+    return [
+        {"key": key, "value": {types[type(value)]: str(value) if isinstance(value, int) else value}}
+        for key, value in values.items()
+    ]
+
+
+def span(name: str, number: int, start: int, stop: int, trace: str = "", **more: Any) -> dict[str, Any]:
+    values = more.pop("values", {})
+    return {
+        "traceId": trace or f"t{number}", "spanId": f"s{number}", "name": name,
+        "startTimeUnixNano": str(START + start), "endTimeUnixNano": str(START + stop),
+        "attributes": plain(values), **more,
+    }  # fmt: skip
+
+
+def otlp(tmp_path: Path, *spans: dict[str, Any]) -> Capture:
+    resource = {"attributes": plain({"service.name": "server"})}
+    document = {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": list(spans)}]}]}
+    return imported(tmp_path, text_file(tmp_path, json.dumps(document), "spans.json"))
+
+
+def generated(
+    number: int, start: int, stop: int, first: int, tokens: int, **latencies: int
+) -> dict[str, Any]:
+    """A request as vLLM writes it; times in ms."""
+    values = {f"gen_ai.latency.{name}": length / 1000 for name, length in latencies.items()}
+    values |= {"gen_ai.latency.time_to_first_token": first / 1000, "gen_ai.usage.completion_tokens": tokens}
+    values |= {"gen_ai.request.id": f"r{number}", "gen_ai.usage.prompt_tokens": 14}
+    return span("llm_request", number, start * MS, stop * MS, kind=2, values=values)
+
+
+def phases_of(capture: Capture) -> list[tuple[str, int, int]]:
+    """Name, start and stop of all phases, in ns of the file since its first event."""
+    table = capture.kinds["request_phase"]
+    found = []
+    for row in np.asarray(table.rows).tolist():
+        start, stop = capture.event_span(row)
+        name = capture.strings[int(capture.events.name[row])]
+        found.append((name, start - capture.span[0], stop - capture.span[0]))
+    return sorted(found, key=lambda phase: phase[1:])
+
+
+def test_a_request_of_vllm_has_its_phases_and_latencies(tmp_path: Path) -> None:
+    # The numbers that vLLM 0.29 wrote for a request of 14 and 8 tokens.
+    values = {
+        "gen_ai.latency.time_to_first_token": 0.11554598808288574,
+        "gen_ai.latency.e2e": 0.25359678268432617,
+        "gen_ai.latency.time_in_queue": 5.4589007049798965e-05,
+        "gen_ai.latency.time_in_model_prefill": 0.057814636995317414,
+        "gen_ai.latency.time_in_model_decode": 0.13830458300071768,
+        "gen_ai.usage.prompt_tokens": 14,
+        "gen_ai.usage.completion_tokens": 8,
+        "gen_ai.request.id": "req-1",
+    }
+    capture = otlp(tmp_path, span("llm_request", 1, 0, 254_922_392, values=values))
+    (row,) = rows_of(capture, "requests")
+    assert row["name"] == "req-1"
+    assert (row["queue_ns"], row["prefill_ns"], row["decode_ns"]) == (54_589, 57_814_637, 138_304_583)
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (14, 8)
+    assert row["first_token_ns"] == 115_545_988
+    assert row["token_gap_ns"] == pytest.approx((254_922_392 - 115_545_988) / 7)
+    assert "gpu_ns" not in row
+    queue, prefill, decode = phases_of(capture)
+    assert [queue[0], prefill[0], decode[0]] == ["queue", "prefill", "decode"]
+    assert queue[2] == prefill[1]
+    # The prefill ends with the first token.
+    assert prefill[2] == decode[1] == 115_545_988
+
+
+def test_latencies_and_throughput_of_many_requests(tmp_path: Path) -> None:
+    capture = otlp(
+        tmp_path,
+        generated(1, 0, 900, 100, 9, time_in_queue=20, time_in_model_prefill=80),
+        generated(2, 500, 1_500, 300, 8, time_in_queue=200, time_in_model_prefill=100),
+        generated(3, 1_000, 2_000, 100, 1, time_in_queue=0, time_in_model_prefill=100),
+    )
+    latency = {row["name"]: row for row in rows_of(capture, "request_latency")}
+    first = latency["Time to first token"]
+    assert (first["count"], first["p50_ns"], first["max_ns"]) == (3, 100 * MS, 300 * MS)
+    assert first["p90_ns"] == pytest.approx(np.percentile([100, 100, 300], 90) * MS)
+    # One generated token has no other one to wait for.
+    gaps = latency["Inter-token latency"]
+    assert (gaps["count"], gaps["max_ns"]) == (2, 100 * MS)
+    one, two = rows_of(capture, "request_throughput")
+    assert (one["requests_per_second"], two["requests_per_second"]) == (1, 2)
+    assert (one["generated_tokens_per_second"], two["generated_tokens_per_second"]) == (9, 9)
+    assert (one["running"], two["running"]) == (pytest.approx(0.9 + 0.5), pytest.approx(0.5 + 1))
+    assert one["queued"] == pytest.approx(0.02 + 0.2)
+    # Requests that overlap stand in rows of their own; the third follows the first.
+    uris = {track.uri.rpartition("/")[2] for track in capture.tracks if "/requests/" in track.uri}
+    assert uris == {"1", "2"}
+
+
+def test_stages_of_sglang_are_the_phases(tmp_path: Path) -> None:
+    values = {"gen_ai.latency.e2e": 0.1, "gen_ai.usage.completion_tokens": 5}
+    capture = otlp(
+        tmp_path,
+        span("Req 1a2b", 1, 0, 100 * MS, "t", values=values),
+        span("tokenize", 2, 0, 5 * MS, "t"),
+        span("prefill_waiting", 3, 5 * MS, 20 * MS, "t"),
+        span("prefill_forward", 4, 20 * MS, 50 * MS, "t"),
+        span("decode_loop", 5, 50 * MS, 98 * MS, "t"),
+    )
+    assert phases_of(capture) == [
+        ("queue", 5 * MS, 20 * MS),
+        ("prefill", 20 * MS, 50 * MS),
+        ("decode", 50 * MS, 98 * MS),
+    ]
+    (row,) = rows_of(capture, "requests")
+    assert row["first_token_ns"] == 50 * MS
+    assert row["token_gap_ns"] == pytest.approx(50 / 4 * MS)
+
+
+def test_spans_of_triton_wait_in_the_queue_until_they_compute(tmp_path: Path) -> None:
+    queued = [{"name": "QUEUE_START", "timeUnixNano": str(START + 2 * MS)}]
+    values = {"triton.model_name": "resnet", "triton.request_id": "r7"}
+    capture = otlp(
+        tmp_path,
+        span("InferRequest", 1, 0, 12 * MS, "t"),
+        span("resnet", 2, MS, 10 * MS, "t", values=values, events=queued),
+        span("compute", 3, 6 * MS, 9 * MS, "t"),
+    )
+    assert phases_of(capture) == [("queue", 2 * MS, 6 * MS), ("compute", 6 * MS, 9 * MS)]
+    (row,) = rows_of(capture, "requests")
+    assert (row["name"], row["model"], row["queue_ns"]) == ("r7", "resnet", 4 * MS)
+    assert row["first_token_ns"] is None
+
+
+TRITON = [
+    {"id": 1, "model_name": "simple", "model_version": 1, "request_id": "abc"},
+    *(
+        {"id": 1, "timestamps": [{"name": name, "ns": at}]}
+        for name, at in (
+            ("REQUEST_START", 5_000), ("QUEUE_START", 5_100), ("COMPUTE_START", 6_000),
+            ("COMPUTE_INPUT_END", 6_500), ("COMPUTE_OUTPUT_START", 8_500),
+            ("COMPUTE_END", 8_700), ("REQUEST_END", 9_000),
+        )
+    ),
+    {"id": 2, "model_name": "simple", "model_version": 1},
+    {"id": 2, "timestamps": [{"name": "REQUEST_START", "ns": 7_000}, {"name": "REQUEST_END", "ns": 9_500}]},
+]  # fmt: skip
+
+
+def test_the_trace_of_triton(tmp_path: Path) -> None:
+    path = text_file(tmp_path, json.dumps(TRITON), "trace.json")
+    assert detect(path).name == "triton"
+    capture = imported(tmp_path, path)
+    assert phases_of(capture) == [
+        ("queue", 100, 1_000),
+        ("input", 1_000, 1_500),
+        ("compute", 1_500, 3_500),
+        ("output", 3_500, 3_700),
+    ]
+    first, second = rows_of(capture, "requests")
+    assert (first["duration_ns"], first["queue_ns"], first["model"]) == (4_000, 900, "simple")
+    assert (second["duration_ns"], second["queue_ns"]) == (2_500, None)
+    assert attributes(capture, "compute")["request"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[{"id": 1, "timestamps": [{"name": "REQUEST_START", "ns": "x"}]}', "damaged"),
+        ('[{"id": 1, "model_name": "a"', "damaged"),
+    ],
+)
+def test_a_damaged_trace_of_triton_is_one_line(tmp_path: Path, text: str, reason: str) -> None:
+    path = text_file(tmp_path, text, "trace.json")
+    with pytest.raises(ImportFormatError, match=reason):
+        import_files([path], tmp_path / "out.h5")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"gen_ai.latency.e2e": "soon", "gen_ai.usage.completion_tokens": "many"},
+        {"gen_ai.latency.time_in_queue": -4.0, "gen_ai.latency.time_to_first_token": 1e300},
+        {"gen_ai.latency.time_in_model_decode": "inf", "gen_ai.usage.completion_tokens": -3},
+    ],
+)
+def test_values_that_make_no_sense_are_not_recorded(tmp_path: Path, values: dict[str, Any]) -> None:
+    (row,) = rows_of(otlp(tmp_path, span("llm_request", 1, 0, MS, values=values)), "requests")
+    names = ("queue_ns", "decode_ns", "first_token_ns", "completion_tokens", "token_gap_ns")
+    assert [row[name] for name in names] == [None] * len(names)
+
+
+def test_a_request_leads_to_the_work_that_was_launched_while_it_ran(tmp_path: Path) -> None:
+    program = Program(tmp_path / "serving.h5")
+    work = {}
+    for name, at in (("before", 5), ("queued", 15), ("prefill", 25), ("decode", 35), ("after", 55)):
+        work[name] = program.gpu("kernel", 7, at + 2, at + 4, name, program.launch(at, at + 1))
+    builder = program.builder
+    builder.add_kind(REQUEST)
+    builder.add_kind(REQUEST_PHASE)
+    program.host("ranges", "request", 10, 50, "r1")
+    for name, start, stop in (("queue", 10, 20), ("prefill", 20, 30), ("decode", 30, 50)):
+        program.host("ranges", "request_phase", start, stop, name)
+    with program.finish() as capture:
+
+        def lit(name: str) -> list[str]:
+            place = [row for row in range(len(capture.events)) if _name(capture, row) == name]
+            (row,) = [
+                row for row in place if capture.kind_of_code[int(capture.events.kind[row])][:7] == "request"
+            ]
+            return [_name(capture, other) for other in related_rows(capture, row)[1].tolist()]
+
+        assert lit("r1") == ["prefill", "decode"]
+        assert lit("decode") == ["decode"]
+        (served,) = rows_of(capture, "requests")
+    assert served["gpu_ns"] == 6
+
+
+def _name(capture: Capture, row: int) -> str:
+    return capture.strings[int(capture.events.name[row])]
+
+
+def test_the_capture_of_requests_is_read_again(tmp_path: Path) -> None:
+    capture = otlp(tmp_path, generated(1, 0, 900, 100, 9, time_in_queue=20))
+    path = capture.path
+    capture.close()
+    with open_capture(path) as again:
+        assert len(rows_of(again, "requests")) == 1

@@ -48,7 +48,7 @@ def generated(
     number: int, start: int, stop: int, first: int, tokens: int, **latencies: int
 ) -> dict[str, Any]:
     """A request as vLLM writes it; times in ms."""
-    values = {f"gen_ai.latency.{name}": length / 1000 for name, length in latencies.items()}
+    values: dict[str, Any] = {f"gen_ai.latency.{name}": length / 1000 for name, length in latencies.items()}
     values |= {"gen_ai.latency.time_to_first_token": first / 1000, "gen_ai.usage.completion_tokens": tokens}
     values |= {"gen_ai.request.id": f"r{number}", "gen_ai.usage.prompt_tokens": 14}
     return span("llm_request", number, start * MS, stop * MS, kind=2, values=values)

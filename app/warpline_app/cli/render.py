@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from warpline.cli.arguments import (
     add_range_option,
@@ -101,6 +101,12 @@ class RenderCommand:
         finally:
             opened.capture.close()
         return 0
+
+    def answer(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        """Draw for `warpline.library.picture_process`, until ``requests`` ends."""
+        from warpline_app.pictures.answering import answer_requests
+
+        answer_requests(requests, answers)
 
 
 def _window_drawing() -> Callable[[Capture, Picture, str], QImage]:

@@ -15,6 +15,7 @@ from warpline.model.errors import UsageError, WarplineError
 
 if TYPE_CHECKING:
     from warpline.library.capture_reader import CaptureReader
+    from warpline.library.picture_process import PictureProcess
     from warpline.query.session import QuerySession
 
 MOST_OPEN = 8
@@ -34,6 +35,7 @@ class AgentSession:
         self._open: dict[str, CaptureReader] = {}
         self._queries: QuerySession | None = None
         self._queried: Path | None = None
+        self._pictures: PictureProcess | None = None
         for file in files:
             self.name(file)
 
@@ -112,6 +114,14 @@ class AgentSession:
             self._queries, self._queried = QuerySession([path]), path
         return self._queries
 
+    def pictures(self) -> PictureProcess:
+        """Pictures, from a process that stays."""
+        from warpline.library.picture_process import PictureProcess
+
+        if self._pictures is None:
+            self._pictures = PictureProcess()
+        return self._pictures
+
     def _end_queries(self) -> None:
         if self._queries is not None:
             self._queries.close()
@@ -120,6 +130,8 @@ class AgentSession:
     def close(self) -> None:
         """Close all captures."""
         self._end_queries()
+        if self._pictures is not None:
+            self._pictures.close()
         for reader in self._open.values():
             with suppress(WarplineError):
                 reader.close()

@@ -15,6 +15,8 @@ from warpline.i18n import tr
 from warpline.model import UsageError, WarplineError
 from warpline.own_python import own_python
 
+DRAW_S = 120.0
+"""A picture that takes longer is given up."""
 _BAD_USAGE = 2
 _PREFIX = "warpline: error: "
 
@@ -57,7 +59,8 @@ def draw(
 ) -> PngPicture:
     """The timeline of a file, as ``warpline render`` draws it. ``ends_ns`` count from the start of the capture.
 
-    Raises UsageError for what cannot be drawn, WarplineError when the window is not installed or drawing fails.
+    Raises UsageError for what cannot be drawn, WarplineError when the window is not installed, drawing fails or takes
+    longer than `DRAW_S`.
     """
     if not sys.executable:
         raise WarplineError(tr("{path}: drawing needs a Python interpreter to start", path=path))
@@ -72,7 +75,14 @@ def draw(
             f"--theme={theme}",
         ]
         command += [f"--track={pattern}" for pattern in tracks]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=DRAW_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise WarplineError(
+                tr("{path}: the picture was not finished after {seconds:g} s", path=path, seconds=DRAW_S)
+            ) from error
         if done.returncode == 0 and out.exists():
             return PngPicture(out.read_bytes())
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -6,12 +6,19 @@ from typing import Any
 
 from warpline.agents.session import ToolCall
 from warpline.agents.tool import CAPTURE, RANGE, TRACK, Tool, ToolArgument, ToolPicture
+from warpline.library.selecting import range_ns
 
 
 def _render(call: ToolCall, given: dict[str, Any]) -> ToolPicture:
     reader = call.reader(given["capture"])
-    size = given["width"], given["height"]
-    data = reader.render(range=given["range"], track=given["track"], size=size, theme=given["theme"])
+    data = call.session.pictures().draw(
+        reader.path,
+        range_ns(given["range"]),
+        [] if given["track"] is None else [given["track"]],
+        (given["width"], given["height"]),
+        given["theme"],
+        is_cancelled=call.cancelled.is_set,
+    )
     return ToolPicture(bytes(data))
 
 

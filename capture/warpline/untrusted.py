@@ -81,7 +81,7 @@ def natural_key(text: str) -> tuple[str | int, ...]:
     """A sort key that puts "step 9" before "step 10" and ignores case."""
     # Texts and numbers alternate, so that texts are compared with texts and numbers with numbers.
     parts = _NUMBER.split(text.casefold())
-    return tuple(number_in(part, 10**_DIGITS) if place % 2 else part for place, part in enumerate(parts))
+    return tuple(number_in(part, 10**_DIGITS) if index % 2 else part for index, part in enumerate(parts))
 
 
 def spreadsheet_text(text: str) -> str:

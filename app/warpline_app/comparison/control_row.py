@@ -73,11 +73,11 @@ class ControlRow(QWidget):
         lock = self._pair.lock
         self.mode.setCurrentIndex(self.mode.findData(lock.mode))
         model = self.mode.model()
-        for place, mode in enumerate(MODES):
+        for index, mode in enumerate(MODES):
             # Disable modes that need marks or steps on both sides.
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
             model.setData(
-                model.index(place, 0), flags.value if lock.can(mode) else 0, Qt.ItemDataRole.UserRole - 1
+                model.index(index, 0), flags.value if lock.can(mode) else 0, Qt.ItemDataRole.UserRole - 1
             )
 
     def _show_verdict(self) -> None:

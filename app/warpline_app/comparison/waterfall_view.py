@@ -202,8 +202,8 @@ class WaterfallView(QWidget):
             return left + max(time_ns - low, 0) * scale
 
         before: tuple[float, int] | None = None
-        for place, row in enumerate(self._rows):
-            rect = self.row_rect(place)
+        for index, row in enumerate(self._rows):
+            rect = self.row_rect(index)
             if row.part is not None and row.part is self._chosen and row.contributor is None:
                 painter.fillRect(rect.adjusted(4, 0, -4, 0), theme.color("group"))
             inset = 5 if row.contributor is not None else 3

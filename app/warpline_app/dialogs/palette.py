@@ -118,7 +118,7 @@ class _CommandModel(QAbstractListModel):
     ) -> None:
         super().__init__(parent)
         self._runner = runner
-        recent = {command_id: place for place, command_id in enumerate(recent_ids)}
+        recent = {command_id: index for index, command_id in enumerate(recent_ids)}
         self._all = sorted(
             runner.commands.values(),
             key=lambda command: (not runner.is_enabled(command.id), recent.get(command.id, len(recent))),

@@ -30,7 +30,7 @@ def open_chosen(workspace: Workspace, board: JobBoard) -> None:
     Ranks without a file are left out; messages say so.
     """
     ranks, steps = board.ranks_chosen(), board.steps_chosen()
-    with_file = [one for one in ranks if one.path is not None]
+    with_file = [job_rank for job_rank in ranks if job_rank.path is not None]
     if not ranks:
         workspace.tell(tr("Select a cell of the map first"))
     elif not with_file:
@@ -49,12 +49,14 @@ def open_chosen(workspace: Workspace, board: JobBoard) -> None:
         _open_ranks(workspace, board, with_file, steps)
 
 
-def _open_rank(workspace: Workspace, board: JobBoard, one: JobRank, steps: tuple[int, int] | None) -> None:
-    assert one.path is not None
-    path = one.path.absolute()
+def _open_rank(
+    workspace: Workspace, board: JobBoard, job_rank: JobRank, steps: tuple[int, int] | None
+) -> None:
+    assert job_rank.path is not None
+    path = job_rank.path.absolute()
     from warpline_app.job.joined_ranks import stretch_of
 
-    step_range = None if steps is None else stretch_of(board, one.rank, steps)
+    step_range = None if steps is None else stretch_of(board, job_rank.rank, steps)
     known = workspace.document_of(path)
     if known is not None:
         workspace.bring_to_front(known)
@@ -79,7 +81,7 @@ def _open_ranks(
 
     assert ranks[0].path is not None
     opening = Opening(ranks[0].path, Job(work, workspace, discard=close_opened), parent=workspace)
-    names = ", ".join(str(one.rank) for one in ranks[:6]) + (", …" if len(ranks) > 6 else "")
+    names = ", ".join(str(job_rank.rank) for job_rank in ranks[:6]) + (", …" if len(ranks) > 6 else "")
     opening.document_title = tr("{job}: ranks {ranks}", job=board.title, ranks=names)
     opening.title = opening.document_title
     opening.heading = tr_n(

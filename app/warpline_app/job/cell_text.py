@@ -27,21 +27,21 @@ def column_title(column: Column | None) -> str:
     return "" if column is None else translated(column.title)
 
 
-def rank_title(one: JobRank) -> str:
+def rank_title(job_rank: JobRank) -> str:
     """The rank and, if known, its host."""
-    title = tr("rank {number}", number=one.rank)
-    return f"{title} · {one.host}" if one.host else title
+    title = tr("rank {number}", number=job_rank.rank)
+    return f"{title} · {job_rank.host}" if job_rank.host else title
 
 
 def absence(job_map: JobMap, row: int) -> str:
     """Why a row has no cells; empty if it has some."""
-    one = job_map.ranks[row]
-    if one.state is RankState.FAILED:
-        return tr("failed: {reason}", reason=translated(one.reason))
-    if one.state is RankState.MISSING:
-        return translated(one.reason) or tr("no file found for this rank")
+    job_rank = job_map.ranks[row]
+    if job_rank.state is RankState.FAILED:
+        return tr("failed: {reason}", reason=translated(job_rank.reason))
+    if job_rank.state is RankState.MISSING:
+        return translated(job_rank.reason) or tr("no file found for this rank")
     if not job_map.has_steps(row):
-        return translated(one.reason) or tr("no steps recorded on this rank")
+        return translated(job_rank.reason) or tr("no steps recorded on this rank")
     return ""
 
 

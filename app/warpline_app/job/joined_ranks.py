@@ -35,25 +35,25 @@ def open_joined(
     The range is in ns since the capture's start, None if no rank has these steps. Raises Cancelled, and WarplineError
     when a file cannot be opened or the capture cannot be written.
     """
-    offsets = _offsets(board.job, [one.rank for one in ranks])
+    offsets = _offsets(board.job, [job_rank.rank for job_rank in ranks])
     with ExitStack() as stack:
         joined: list[RankCapture] = []
-        for place, one in enumerate(ranks):
+        for index, job_rank in enumerate(ranks):
             check_cancelled(is_cancelled)
-            assert one.path is not None
-            opened = open_path(one.path, _part(progress, place, len(ranks)), is_cancelled)
+            assert job_rank.path is not None
+            opened = open_path(job_rank.path, _part(progress, index, len(ranks)), is_cancelled)
             capture = stack.enter_context(opened.capture)
-            offset, method, residual = offsets[one.rank]
+            offset, method, residual = offsets[job_rank.rank]
             origin = joined[0].capture.span[0] if joined else capture.span[0]
             shift = capture.span[0] - origin + offset
-            joined.append(RankCapture(one.rank, capture, shift, method, residual))
+            joined.append(RankCapture(job_rank.rank, capture, shift, method, residual))
 
         def convert(target: Path, progress: Progress, is_cancelled: IsCancelled) -> Path:
             return join_captures(joined, target, progress, is_cancelled)
 
-        known = " ".join(f"{one.rank}:{one.shift_ns}" for one in joined)
+        known = " ".join(f"{job_rank.rank}:{job_rank.shift_ns}" for job_rank in joined)
         path = ConversionCache().get(
-            [one.path for one in ranks if one.path is not None],
+            [job_rank.path for job_rank in ranks if job_rank.path is not None],
             f"{_CONVERTER} {known}",
             convert,
             lambda fraction, text: progress(_OPENING_SHARE + (1 - _OPENING_SHARE) * fraction, text),

@@ -22,10 +22,14 @@ _NICE = (1, 2, 5)
 
 def label_of(board: JobBoard, row: int) -> str:
     """The label of a row: rank and host, host first if rows are sorted by host."""
-    one = board.map.ranks[row]
-    if not one.host:
-        return str(one.rank)
-    return f"{one.host} · {one.rank}" if board.order_by is RowOrder.HOST else f"{one.rank} · {one.host}"
+    job_rank = board.map.ranks[row]
+    if not job_rank.host:
+        return str(job_rank.rank)
+    return (
+        f"{job_rank.host} · {job_rank.rank}"
+        if board.order_by is RowOrder.HOST
+        else f"{job_rank.rank} · {job_rank.host}"
+    )
 
 
 def gutter_px(board: JobBoard) -> int:

@@ -44,8 +44,8 @@ class JobOpeningPage(QWidget):
     def _found(self, numbers: tuple[int, ...]) -> None:
         self.grid.set_ranks(numbers)
 
-    def _ready(self, one: JobRank) -> None:
-        self.grid.set_done(one)
+    def _ready(self, job_rank: JobRank) -> None:
+        self.grid.set_done(job_rank)
         failed = self.grid.failed
         if failed:
             lines = [tr_n("{count} rank failed", "{count} ranks failed", len(failed))]

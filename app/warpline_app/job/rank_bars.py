@@ -166,8 +166,8 @@ class _Bars(QWidget):
         whole = np.sum(times.parts, axis=0)
         scale = room / max(float(whole[list(times.rows)].max()), 1.0)
         current = self._board.current
-        for place, row in enumerate(rows):
-            top = _LEGEND_PX + place * _ROW_PX
+        for index, row in enumerate(rows):
+            top = _LEGEND_PX + index * _ROW_PX
             is_current = current is not None and current[0] == row
             painter.setPen(theme.color("text" if is_current else "muted"))
             label = QRectF(_EDGE_PX, top, start - _EDGE_PX - 10, _ROW_PX)

@@ -35,16 +35,17 @@ class RankGrid(QWidget):
         self.updateGeometry()
         self.update()
 
-    def set_done(self, one: JobRank) -> None:
+    def set_done(self, job_rank: JobRank) -> None:
         """Mark a rank as computed or failed."""
-        self.done[one.rank] = one
+        self.done[job_rank.rank] = job_rank
         self.update()
 
     @property
     def failed(self) -> list[JobRank]:
         """The failed ranks, by number."""
         return sorted(
-            (one for one in self.done.values() if one.state is RankState.FAILED), key=lambda one: one.rank
+            (job_rank for job_rank in self.done.values() if job_rank.state is RankState.FAILED),
+            key=lambda job_rank: job_rank.rank,
         )
 
     def _cell_px(self) -> int:
@@ -68,11 +69,11 @@ class RankGrid(QWidget):
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         theme = appearance().theme
-        for place, number in enumerate(self._numbers):
-            box, one = self._rect(place), self.done.get(number)
-            if one is None:
+        for index, number in enumerate(self._numbers):
+            box, job_rank = self._rect(index), self.done.get(number)
+            if job_rank is None:
                 painter.fillRect(box, theme.color("group"))
-            elif one.state is RankState.FAILED:
+            elif job_rank.state is RankState.FAILED:
                 painter.fillRect(box, theme.color("warning"))
                 painter.setPen(theme.color("canvas"))
                 painter.drawLine(box.topLeft(), box.bottomRight())
@@ -82,14 +83,14 @@ class RankGrid(QWidget):
 
     def text_at(self, point: QPoint) -> str:
         """State of the rank at a point; empty beside the squares."""
-        for place, number in enumerate(self._numbers):
-            if self._rect(place).contains(point):
-                one = self.done.get(number)
+        for index, number in enumerate(self._numbers):
+            if self._rect(index).contains(point):
+                job_rank = self.done.get(number)
                 state = (
                     tr("waiting")
-                    if one is None
-                    else tr("failed: {reason}", reason=translated(one.reason))
-                    if one.state is RankState.FAILED
+                    if job_rank is None
+                    else tr("failed: {reason}", reason=translated(job_rank.reason))
+                    if job_rank.state is RankState.FAILED
                     else tr("computed")
                 )
                 return tr("rank {number}: {reason}", number=number, reason=state)

@@ -115,7 +115,7 @@ def _reader(table: Table, *names: str) -> Callable[[int], int | None]:
     readers = [value_reader(table.data[name]) for name in names if name in table.data]
 
     def read(item: int) -> int | None:
-        return next((int(value) for one in readers if (value := one(item)) is not None), None)
+        return next((int(value) for reader in readers if (value := reader(item)) is not None), None)
 
     return read
 

@@ -144,8 +144,8 @@ class _Sheet:
         """The table in Paddle's layout."""
         full = [row for row in self.rows if len(row) > 1]
         widths = [
-            max(width, *(len(row[place]) for row in full if place < len(row)))
-            for place, width in enumerate(self.widths)
+            max(width, *(len(row[index]) for row in full if index < len(row)))
+            for index, width in enumerate(self.widths)
         ]
         length = sum(widths) + len(_GAP) * (len(widths) - 1)
         rule = "".join("-" * width + _GAP for width in widths)
@@ -274,7 +274,7 @@ def _sorted_tree(rows: list[_Row], key: SortedKeys, sides: Sequence[str]) -> Ite
     side = side if side in sides else sides[0]
 
     def ordered(part: list[_Row], depth: int) -> Iterator[_Row]:
-        heads = [place for place, row in enumerate(part) if (row.get("depth") or 0) == depth]
+        heads = [index for index, row in enumerate(part) if (row.get("depth") or 0) == depth]
         ends = [*heads[1:], len(part)] if heads else []
         groups = [part[first:last] for first, last in zip(heads, ends, strict=True)]
         # Rows without a value on this side come last, in their order.

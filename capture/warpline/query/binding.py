@@ -98,8 +98,8 @@ class Binder:
 
     def _provide(self, words: set[str]) -> None:
         """Make everything that a query may name, with all texts."""
-        for place, catalog in enumerate(self.catalogs):
-            if place == 0 or catalog.schema in words:
+        for index, catalog in enumerate(self.catalogs):
+            if index == 0 or catalog.schema in words:
                 for name in words:
                     self._provide_name(catalog, name)
         if job_views.SCHEMA in words and len(self.catalogs) > 1:

@@ -128,14 +128,14 @@ def _lines(start: Int64Array, duration: Int64Array) -> Int64Array:
         return np.zeros(len(start), np.int64)
     ends: list[int] = []
     lines = np.empty(len(start), np.int64)
-    for place, (begin, end) in enumerate(zip(start.tolist(), stop.tolist(), strict=True)):
+    for index, (begin, end) in enumerate(zip(start.tolist(), stop.tolist(), strict=True)):
         line = next((number for number, taken in enumerate(ends) if taken <= begin), len(ends))
         if line == MOST_LINES:
             line -= 1
         elif line == len(ends):
             ends.append(end)
         ends[line] = max(end, ends[line])
-        lines[place] = line
+        lines[index] = line
     return lines
 
 

@@ -58,9 +58,9 @@ def contents_of(
     found: dict[str, DerivedContent | str] = {}
     with QuerySession([Path(capture.path)]) as session:
         tables = session.schema()
-        for place, sql in enumerate(queries):
+        for index, sql in enumerate(queries):
             check_cancelled(is_cancelled)
-            progress(place / len(queries), tr("running …"))
+            progress(index / len(queries), tr("running …"))
             try:
                 result = run_query(session, sql, MOST_EVENTS, is_cancelled)
                 if result.has_more:

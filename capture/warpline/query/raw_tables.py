@@ -39,7 +39,7 @@ class RawTable:
     """Columns that the registered table really has; None while it is not registered."""
 
     def __post_init__(self) -> None:
-        self._names = {f"{self.key}_{place}": name for place, name in enumerate(self.columns)}
+        self._names = {f"{self.key}_{index}": name for index, name in enumerate(self.columns)}
         self._keys = {name: key for key, name in self._names.items()}
 
     def sql(self, column: str) -> str:

@@ -117,7 +117,7 @@ class JobBoard(QObject):
     def place_of(self, row: int) -> int:
         """The position of a row, counted from the top."""
         if not self._places:
-            self._places = {each: place for place, each in enumerate(self._order.tolist())}
+            self._places = {each: index for index, each in enumerate(self._order.tolist())}
         return self._places[row]
 
     def set_order(self, by: RowOrder) -> None:

@@ -80,8 +80,8 @@ def job_of_ranks(
             def found(self, files: JobFiles) -> None:
                 opening.ranks_found.emit(tuple(rank.rank for rank in files.ranks))
 
-            def ready(self, one: JobRank) -> None:
-                opening.rank_ready.emit(one)
+            def ready(self, job_rank: JobRank) -> None:
+                opening.rank_ready.emit(job_rank)
 
         workers = 1 if opening.scheduler is None and _is_small(opening.paths) else None
         return open_job(

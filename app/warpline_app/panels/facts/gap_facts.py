@@ -87,9 +87,13 @@ def _how_often(capture: Capture, of: str, found: Finding, is_cancelled: IsCancel
     if len(capture.events) > _MOST_EVENTS:
         return None
     everything = diagnose(View(capture, cancelled=is_cancelled), of=of).findings
-    same = [one for one in everything if one.id == found.id and len(one.evidence.ranges)]
-    placed = [one for one in same if (one.where.file, one.where.line) == (found.where.file, found.where.line)]
-    best = max(placed or same, key=lambda one: one.time_ns, default=None)
+    same = [finding for finding in everything if finding.id == found.id and len(finding.evidence.ranges)]
+    placed = [
+        finding
+        for finding in same
+        if (finding.where.file, finding.where.line) == (found.where.file, found.where.line)
+    ]
+    best = max(placed or same, key=lambda finding: finding.time_ns, default=None)
     if best is None:
         return None
     count = len(best.evidence.ranges)

@@ -32,8 +32,8 @@ def input_facts(texts: Mapping[str, str], rest: Mapping[str, Any]) -> tuple[Fact
     none = [None] * count
     shapes, types, values = (lists.get(name) or none for name in ("input_shapes", "input_types", "arguments"))
     return tuple(
-        _input_fact(place, *parts)
-        for place, parts in enumerate(zip(shapes, types, values, strides, strict=True))
+        _input_fact(index, *parts)
+        for index, parts in enumerate(zip(shapes, types, values, strides, strict=True))
     )
 
 

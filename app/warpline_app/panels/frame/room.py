@@ -104,7 +104,7 @@ class SideBySide(QSplitter):
     def _turn(self, way: Qt.Orientation) -> None:
         self._is_by_hand = False
         self.setOrientation(way)
-        for place, least in enumerate(self._least_px):
-            child = self.widget(place)
+        for index, least in enumerate(self._least_px):
+            child = self.widget(index)
             if child is not None:
                 child.setMinimumWidth(least if way == Qt.Orientation.Horizontal else 0)

@@ -49,8 +49,8 @@ def is_duration(column: ResultColumn) -> bool:
 def result_content(result: QueryResult, origin_ns: int) -> TableContent:
     """The rows as a table; moments are shown relative to ``origin_ns`` (after the start of the capture)."""
     columns = [
-        _table_column(column, f"{place}.{column.name}", origin_ns)
-        for place, column in enumerate(result.columns)
+        _table_column(column, f"{index}.{column.name}", origin_ns)
+        for index, column in enumerate(result.columns)
     ]
     return TableContent(columns, len(result))
 

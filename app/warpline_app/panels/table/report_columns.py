@@ -265,7 +265,7 @@ def sortable(values: Values) -> npt.NDArray[Any]:
         return np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
     if isinstance(values, Texts):
         return values.ranks()[0]
-    rank = {text: place for place, text in enumerate(sorted({text or "" for text in values}))}
+    rank = {text: index for index, text in enumerate(sorted({text or "" for text in values}))}
     return np.array([rank[text or ""] for text in values], np.int64)
 
 

@@ -74,7 +74,7 @@ class CauseLook:
 def cause_looks(causes: tuple[str, ...], theme: Theme) -> tuple[CauseLook, ...]:
     """The look of each cause by its key; an unknown one gets a hue by its position."""
     looks = []
-    for place, cause in enumerate(causes):
+    for index, cause in enumerate(causes):
         if cause in _WORK:
             looks.append(CauseLook(theme.family(_WORK[cause]), False))
         elif cause in _REST:
@@ -83,7 +83,7 @@ def cause_looks(causes: tuple[str, ...], theme: Theme) -> tuple[CauseLook, ...]:
             family = _WAITS[cause]
             looks.append(CauseLook(theme.family(family), True, family if family in _TEXTURED else ""))
         else:
-            looks.append(CauseLook(theme.hues[place % len(theme.hues)], True))
+            looks.append(CauseLook(theme.hues[index % len(theme.hues)], True))
     return tuple(looks)
 
 

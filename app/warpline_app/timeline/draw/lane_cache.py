@@ -154,9 +154,9 @@ def _own_colors(colors: EventColors, events: DerivedEvents, places: Int64Array) 
 def _with_own_names(colors: EventColors, boxes: Boxes, groups: tuple[NameGroup, ...]) -> Boxes:
     """Boxes in which a derived row's own events have the number of their name instead of a row (`OwnNames`)."""
     row = boxes.row.copy()
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         if isinstance(group, DerivedGroup) and group.events is not None:
-            mine = np.flatnonzero(boxes.line == place)
+            mine = np.flatnonzero(boxes.line == index)
             events = group.events
             names = [events.names[code] for code in events.name[row[mine]].tolist()]
             row[mine] = colors.own_names.numbers(names)

@@ -73,7 +73,7 @@ class RowTree:
             row.make_children = None
 
     def _keep_places(self, parent: TimelineRow, before: TimelineRow) -> None:
-        places = {row.key: (place, row) for place, row in enumerate(before.children)}
+        places = {row.key: (index, row) for index, row in enumerate(before.children)}
         parent.children.sort(key=lambda row: places.get(row.key, (len(places), row))[0])
         for row in parent.children:
             if row.key in places:

@@ -133,7 +133,7 @@ class WelcomePage(QWidget):
         size = self.recent_cards[0].size()
         columns = max(1, min(3, (self.width() - 2 * _ASIDE + _GAP) // (size.width() + _GAP)))
         rows = max(1, (self.height() - 260) // (size.height() + _GAP))
-        for place, card in enumerate(self.recent_cards):
-            if place < rows * columns:
-                self._recent.addWidget(card, place // columns, place % columns)
-            card.setVisible(place < rows * columns)
+        for index, card in enumerate(self.recent_cards):
+            if index < rows * columns:
+                self._recent.addWidget(card, index // columns, index % columns)
+            card.setVisible(index < rows * columns)

@@ -31,17 +31,17 @@ def _without_template_arguments(text: str) -> str:
     """``f<a<b>, c>(int)`` as ``f<…>(int)``; unpaired angle brackets (``operator<``, ``->``) stay."""
     parts: list[str] = []
     depth, start = 0, 0
-    for place, sign in enumerate(text):
-        if sign == "<" and (depth or (place and (text[place - 1].isalnum() or text[place - 1] in "_>}"))):
+    for index, sign in enumerate(text):
+        if sign == "<" and (depth or (index and (text[index - 1].isalnum() or text[index - 1] in "_>}"))):
             if not depth:
-                parts.append(text[start:place])
-                start = place
+                parts.append(text[start:index])
+                start = index
             depth += 1
-        elif sign == ">" and depth and text[place - 1] != "-":
+        elif sign == ">" and depth and text[index - 1] != "-":
             depth -= 1
             if not depth:
                 parts.append("<…>")
-                start = place + 1
+                start = index + 1
     return "".join(parts) + text[start:]
 
 

@@ -90,13 +90,13 @@ def _repeated(
     at_shown = _by_window(events, run.shown, len(rows)).sum(axis=1)
     by_step = _by_window(events, steps, len(rows)) if is_stepped else None
     result: list[_Repeated | None] = []
-    for place, value in enumerate(values):
-        if value is None or abs(int(at_shown[place]) - value) > max(_SAME * value, _ROUNDED_NS):
+    for index, value in enumerate(values):
+        if value is None or abs(int(at_shown[index]) - value) > max(_SAME * value, _ROUNDED_NS):
             result.append(None)
         elif by_step is not None:
-            result.append(_Repeated("steps", by_step[place]))
+            result.append(_Repeated("steps", by_step[index]))
         else:
-            mine = np.flatnonzero(events.group == place)
+            mine = np.flatnonzero(events.group == index)
             mine = mine[np.argsort(events.start[mine], kind="stable")]
             stops = np.minimum(events.stop[mine], run.shown.stop.max())
             result.append(_Repeated("events", stops - np.maximum(events.start[mine], run.shown.start[0])))

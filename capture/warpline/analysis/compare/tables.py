@@ -106,8 +106,8 @@ def compare_tables(
     rows.sort(key=lambda row: (-abs(row.difference), row.key))
     whole = sum(row.difference for row in rows)
     final = [
-        _finished(row, whole, values_a, values_b, is_varied=place < VARIED_ROWS)
-        for place, row in enumerate(rows)
+        _finished(row, whole, values_a, values_b, is_varied=index < VARIED_ROWS)
+        for index, row in enumerate(rows)
     ]
     notes = tuple(note for note in a[0].notes if note in b[0].notes)
     return TableComparison(

@@ -43,10 +43,10 @@ def range_states(view: View, _options: Options) -> Table | NotRecorded:
     groups, states = Groups(), StateTimes(view.everything())
     sums = np.zeros((len(REASONED_STATES) + 2, 0), np.int64)
     for thread, tracks in _tracks_by_thread(view).items():
-        for place, kind in enumerate(KINDS):
+        for index, kind in enumerate(KINDS):
             for events in view.batches(kind, tracks, _BATCH):
                 events = events.take(events.inside > 0)
-                code = groups.codes(np.full(len(events), place), events.name.astype(np.int64))
+                code = groups.codes(np.full(len(events), index), events.name.astype(np.int64))
                 missing_rows = max(0, int(code.max(initial=-1)) + 1 - sums.shape[1])
                 sums = np.pad(sums, ((0, 0), (0, missing_rows)))
                 start = np.maximum(events.start, view.start_ns)

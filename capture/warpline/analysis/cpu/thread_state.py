@@ -42,21 +42,21 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     estimated = np.zeros(len(tracks), bool)
     has_core_waits = "core_wait_ns" in view.capture.kinds["thread_state"].attributes
     core_waits = np.full(len(tracks), -1, np.int64)
-    for place, track in enumerate(tracks):
+    for index, track in enumerate(tracks):
         for events in view.batches("thread_state", frozenset([track.index])):
             code = state_codes(view, events.row, events.name)
             count, total = group_totals(code, events.inside, len(STATES))
-            counts[place] += count
-            totals[place] += total
+            counts[index] += count
+            totals[index] += total
             waiting = events.inside[code == 1]
-            longest[place] = max(int(longest[place]), int(waiting.max(initial=0)))
+            longest[index] = max(int(longest[index]), int(waiting.max(initial=0)))
             if has_core_waits:
                 waits = view.column("thread_state", "core_wait_ns", events.index)
                 known = np.flatnonzero(~np.ma.getmaskarray(waits))
                 part = np.minimum(np.ma.getdata(waits)[known], events.inside[known])
                 if len(known):
-                    core_waits[place] = max(0, core_waits[place]) + int(part.sum())
-            estimated[place] |= bool((view.capture.events.flags[events.row] & Flag.ESTIMATED).any())
+                    core_waits[index] = max(0, core_waits[index]) + int(part.sum())
+            estimated[index] |= bool((view.capture.events.flags[events.row] & Flag.ESTIMATED).any())
     keep = np.flatnonzero(totals.sum(1) > 0)
     order = keep[np.argsort(-totals[keep, 0], kind="stable")]
     threads = np.array([-2 - t.index if t.thread is None else t.thread for t in tracks] or [-2], np.int64)[
@@ -73,19 +73,19 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         *PID_TID,
         Column("recorded_ns", "Recorded", Role.DURATION),
     ]
-    for place, state in enumerate(STATES):
-        if not totals[:, place].any() and place > 2:
+    for index, state in enumerate(STATES):
+        if not totals[:, index].any() and index > 2:
             continue
         # The recorder does not distinguish a state that no thread was in: it is unknown, not 0.
-        unknown = place in _OPTIONAL and not counts[:, place].any()
-        data[f"{state}_ns"] = np.ma.MaskedArray(totals[order, place], np.full(len(order), unknown))
-        share = ratios(totals[order, place], recorded)
+        unknown = index in _OPTIONAL and not counts[:, index].any()
+        data[f"{state}_ns"] = np.ma.MaskedArray(totals[order, index], np.full(len(order), unknown))
+        share = ratios(totals[order, index], recorded)
         data[f"{state}_ratio"] = unrecorded(len(order), np.float64) if unknown else share
-        columns.append(Column(f"{state}_ns", _TITLES[place], Role.DURATION))
+        columns.append(Column(f"{state}_ns", _TITLES[index], Role.DURATION))
         columns.append(
-            Column(f"{state}_ratio", _TITLES[place], Role.RATIO, of=english("the thread's recorded time"))
+            Column(f"{state}_ratio", _TITLES[index], Role.RATIO, of=english("the thread's recorded time"))
         )
-        if place == _BLOCKED and has_core_waits:
+        if index == _BLOCKED and has_core_waits:
             data["core_wait_ns"] = masked_below_zero(core_waits[order])
             title = english("Blocked, waiting for a core (estimated)")
             columns.append(Column("core_wait_ns", title, Role.DURATION))

@@ -51,7 +51,7 @@ class Texts(Sequence[str | None]):
         """Rank of each text in natural order (equal texts share one), and which rows have no text."""
         distinct, inverse = np.unique(self.codes, return_inverse=True)
         texts = [None if code < 0 else self.lookup(code) for code in distinct.tolist()]
-        rank = {text: place for place, text in enumerate(sorted({t or "" for t in texts}, key=natural_key))}
+        rank = {text: index for index, text in enumerate(sorted({t or "" for t in texts}, key=natural_key))}
         places = np.array([rank[text or ""] for text in texts] + [0], np.int64)[:-1]
         missing = np.array([text is None for text in texts] + [False], bool)[:-1]
         return places[inverse], missing[inverse]

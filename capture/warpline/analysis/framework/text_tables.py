@@ -52,10 +52,10 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
     name = _name_place(table, columns)
     units = _units(shown)
     texts = []
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         own = unit or units.get(column.name, "ns")
         cells = [format_value(value, column, own) for value in shown.values(column.name)]
-        if place == name and shown.depth is not None:
+        if index == name and shown.depth is not None:
             # Deeper levels would not be seen anyway, and take memory by the square of the depth.
             indents = (2 * np.minimum(shown.depth, width)).tolist()
             cells = [" " * indent + cell for indent, cell in zip(indents, cells, strict=True)]
@@ -200,14 +200,14 @@ def _blocks(columns: Sequence[_Cells], name: int, width: int) -> Iterator[list[i
     block: list[int] = []
     used = 0
     reserved = columns[name].smallest + len(_GAP)
-    for place, column in enumerate(columns):
-        if place == name:
+    for index, column in enumerate(columns):
+        if index == name:
             continue
         need = column.smallest + len(_GAP)
         if block and used + need + reserved > width:
             yield _placed(block, name)
             block, used = [], 0
-        block.append(place)
+        block.append(index)
         used += need
     yield _placed(block, name)
 

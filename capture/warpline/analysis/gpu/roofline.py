@@ -110,10 +110,10 @@ def _data(
         "moved_bytes": np.rint(moved).astype(np.int64),
         "intensity": flops / np.maximum(moved, 1),
         "tflops_per_second": flops / seconds / 1e12,
-        "compute_ratio": _masked([None if one is None else one.compute_ratio for one in judged]),
+        "compute_ratio": _masked([None if group is None else group.compute_ratio for group in judged]),
         "memory_bytes_per_second": moved / seconds,
-        "memory_ratio": _masked([None if one is None else one.memory_ratio for one in judged]),
-        "limit": [None if one is None else LIMITS[one.limit] or None for one in judged],
+        "memory_ratio": _masked([None if group is None else group.memory_ratio for group in judged]),
+        "limit": [None if group is None else LIMITS[group.limit] or None for group in judged],
         "kernel": [strings[group.kernel] for group in groups],
     }
     if len(devices) > 1:

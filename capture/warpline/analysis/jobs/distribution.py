@@ -46,18 +46,18 @@ def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -
     columns = [Column(column.name, column.title, column.role, key=True, ours=column.ours) for column in keys]
     columns.append(Column("ranks", english("Ranks"), Role.COUNT))
     data: dict[str, Values] = {
-        column.name: _key_values([key[-1][0][place] for key in rows], column)
-        for place, column in enumerate(keys)
+        column.name: _key_values([key[-1][0][index] for key in rows], column)
+        for index, column in enumerate(keys)
     }
     data["ranks"] = np.bincount(
         np.concatenate([np.empty(0, np.int64), *places.values()]), minlength=len(rows)
     ).astype(np.int64)
     for column in _wanted(tables, only):
         matrix = np.full((len(rows), len(numbers)), np.nan)
-        for place, rank in enumerate(numbers.tolist()):
+        for index, rank in enumerate(numbers.tolist()):
             values = tables[rank].data.get(column.name)
             if isinstance(values, np.ndarray):
-                matrix[places[rank], place] = np.ma.filled(values.astype(np.float64), np.nan)
+                matrix[places[rank], index] = np.ma.filled(values.astype(np.float64), np.nan)
         _add_quantity(column, matrix, numbers, columns, data)
     depth = None if first.depth is None else np.array([len(key) - 1 for key in rows], np.int16)
     return Table(

@@ -45,9 +45,9 @@ class KernelTimes:
             ranks = np.array(sorted(self._parts), np.int64)
             calls = np.zeros((len(self._codes), len(ranks)))
             times = np.zeros_like(calls)
-            for place, rank in enumerate(ranks.tolist()):
+            for index, rank in enumerate(ranks.tolist()):
                 codes, count, total = self._parts[rank]
-                calls[codes, place], times[codes, place] = count, total
+                calls[codes, index], times[codes, index] = count, total
             self._matrices = ranks, calls, times
         return self._matrices
 

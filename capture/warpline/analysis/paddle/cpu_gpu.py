@@ -43,7 +43,7 @@ def both_sides(keys: Int64Array, cpu_ns: Int64Array, gpu_ns: Int64Array) -> Side
 def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
     """Columns of both sides; ``cpu_of`` and ``gpu_of`` are the wholes of the ratios."""
     columns = [Column("count", "Calls", Role.COUNT, lead=3)]
-    for place, (side, title, whole) in enumerate((("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of))):
+    for index, (side, title, whole) in enumerate((("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of))):
         titles = (
             english("{what} Total", what=title),
             english("{what} Avg", what=title),
@@ -51,10 +51,10 @@ def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
             english("{what} Min", what=title),
         )
         columns += [
-            Column(f"{side}_{field}_ns", text, Role.DURATION, lead=4 + place if field == "total" else 0)
+            Column(f"{side}_{field}_ns", text, Role.DURATION, lead=4 + index if field == "total" else 0)
             for field, text in zip(FIELDS, titles, strict=True)
         ]
-        columns.append(Column(f"{side}_ratio", title, Role.SHARE, of=whole, heat=True, lead=1 + place))
+        columns.append(Column(f"{side}_ratio", title, Role.SHARE, of=whole, heat=True, lead=1 + index))
     return tuple(columns)
 
 
@@ -87,8 +87,8 @@ class SideRows:
         for side in ("cpu", "gpu"):
             names += [f"{side}_{field}_ns" for field in FIELDS] + [f"{side}_ratio"]
         result: dict[str, Values] = {}
-        for place, name in enumerate(names):
-            column = table[:, place]
+        for index, name in enumerate(names):
+            column = table[:, index]
             missing = np.isnan(column)
             values = np.where(missing, 0, column)
             is_integer = name == "count" or name.endswith(("total_ns", "max_ns", "min_ns"))

@@ -75,12 +75,12 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
         Column("total_ns", "Total", Role.DURATION),
     ]
     data |= {"step": steps.number, "total_ns": length}
-    for place, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
+    for index, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
         columns += [
             Column(f"{key}_ns", title, Role.DURATION),
             Column(f"{key}_ratio", title, Role.RATIO, of=english("the step's total")),
         ]
-        times = np.ma.MaskedArray(values[:, place], unknown[:, place])
+        times = np.ma.MaskedArray(values[:, index], unknown[:, index])
         data[f"{key}_ns"] = times
         data[f"{key}_ratio"] = ratios(times, length)
     return Table(
@@ -103,7 +103,7 @@ def _unrecorded(view: View, rank: int) -> frozenset[str]:
 
 def _reasons(view: View, unknown: npt.NDArray[np.bool_]) -> list[str]:
     """Why columns lack values; ``unknown`` (steps × `CATEGORIES`) marks them."""
-    absent = [name for place, name in enumerate(CATEGORIES) if unknown[:, place].any()]
+    absent = [name for index, name in enumerate(CATEGORIES) if unknown[:, index].any()]
     titles = dict(zip(CATEGORIES, CATEGORY_TITLES, strict=True))
     of_gpu = [titles[name] for name in absent if name in _OF_GPU]
     whys = [(of_gpu, of_import(missing("gpu"), view.capture))] if of_gpu else []
@@ -120,8 +120,8 @@ def exclusive_times(categories: list[Intervals], starts: Int64Array, stops: Int6
     """
     result = np.zeros((len(starts), len(categories) + 1), np.int64)
     rest = merge_intervals(starts, stops)
-    for place, merged in enumerate(categories):
-        result[:, place] = covered_ns(intersect_intervals(*rest, *merged), starts, stops)
+    for index, merged in enumerate(categories):
+        result[:, index] = covered_ns(intersect_intervals(*rest, *merged), starts, stops)
         rest = subtract_intervals(*rest, *merged)
     result[:, -1] = (stops - starts) - result[:, :-1].sum(1)
     return result

@@ -109,8 +109,8 @@ def _most(kinds: dict[int, int]) -> int:
 
 
 def _add(sums: list[int], more: tuple[int, ...]) -> None:
-    for place, value in enumerate(more):
-        sums[place] += value
+    for index, value in enumerate(more):
+        sums[index] += value
 
 
 class _Weights:

@@ -90,7 +90,7 @@ class AscendDatabaseImporter:
     ) -> ImportSummary:
         with SqliteFile(path, cancelled) as database:
             reader = _Reader(database, EventSink(builder, options))
-            for place, (name, read) in enumerate(
+            for index, (name, read) in enumerate(
                 (
                     ("CANN_API", reader.add_calls),
                     ("PYTORCH_API", reader.add_operators),
@@ -99,7 +99,7 @@ class AscendDatabaseImporter:
                     ("MSTX_EVENTS", reader.add_markers),
                 )
             ):
-                progress(place / 5, tr("reading {what}", what=name))
+                progress(index / 5, tr("reading {what}", what=name))
                 if database.count(name):
                     read()
             reader.add_counters()

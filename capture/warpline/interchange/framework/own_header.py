@@ -102,8 +102,8 @@ class HeaderTracks:
         self._by_row: dict[tuple[int, int], int] = {}
         self._shared: dict[tuple[int, int, str], int] = {}
         self._on_gpu: dict[tuple[str, int | None, int | None, int | None], int] = {}
-        for place, track in enumerate(self.tracks):
-            self._enter(place, track)
+        for index, track in enumerate(self.tracks):
+            self._enter(index, track)
 
     def _enter(self, place: int, track: HeaderTrack) -> None:
         if track.role == "process" and track.process is not None:
@@ -140,7 +140,7 @@ def _checked(value: Any) -> _Header | None:
     except msgspec.ValidationError:
         return None
     # A parent precedes its children.
-    fits = all(-1 <= track.up < place for place, track in enumerate(content.tracks))
+    fits = all(-1 <= track.up < index for index, track in enumerate(content.tracks))
     fits &= all(0 <= counter.track < len(content.tracks) for counter in content.counters)
     fits &= all(abs(track.sort) < 1 << 62 for track in content.tracks)
     fits &= len({track.uri for track in content.tracks}) == len(content.tracks)

@@ -68,8 +68,8 @@ class TraceDatImporter:
             for tid, name in trace.names.items():
                 events.name(tid, clean_text(name))
             unknown = 0
-            for place, core in enumerate(trace.cores):
-                progress(place / len(trace.cores), path.name)
+            for index, core in enumerate(trace.cores):
+                progress(index / len(trace.cores), path.name)
                 try:
                     for number, (time, cpu, raw) in enumerate(trace.events(core)):
                         if not number % 16384:

@@ -146,7 +146,7 @@ class _Texts:
         candidates = [self._context.names.text(number) for number in numbers.tolist()]
         own = batch.texts.get("text")
         if own is not None and own.count(None) != len(own):
-            places = {text: len(candidates) + place for place, text in enumerate(dict.fromkeys(own))}
+            places = {text: len(candidates) + index for index, text in enumerate(dict.fromkeys(own))}
             candidates += [decode(text) for text in places]
             has_own = np.fromiter((bool(text) for text in own), bool, len(own))
             inverse = np.where(

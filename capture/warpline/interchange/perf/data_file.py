@@ -94,9 +94,9 @@ class PerfDataFile:
         del size
         bits = [bit for bit in range(256) if features[bit // 64] >> (bit % 64) & 1]
         table = self._section(data_at + data_bytes, 16 * len(bits))
-        for place, bit in enumerate(bits):
-            if bit in (_TRACING_FEATURE, _EVENT_FEATURE) and len(table) >= 16 * place + 16:
-                at, count = self._unpack("2Q", table, 16 * place)
+        for index, bit in enumerate(bits):
+            if bit in (_TRACING_FEATURE, _EVENT_FEATURE) and len(table) >= 16 * index + 16:
+                at, count = self._unpack("2Q", table, 16 * index)
                 self._read_feature(bit, self._section(at, count))
 
     def _read_feature(self, bit: int, content: bytes) -> None:

@@ -124,14 +124,14 @@ class OlderEvents:
         )
         places: dict[tuple[int, int], int] = {}
         tracks = np.empty(len(rows), np.int64)
-        for place, row in enumerate(rows.tolist()):
+        for index, row in enumerate(rows.tolist()):
             where = int(track[row]), int(category[row])
             if where not in places:
                 owner = self._tree.owner(where[0])
                 process = (owner.process or owner) if owner is not None else self._sink.process("unknown")
                 spec = self._sink.specs.process_async(process.uri, self._builder.text(where[1]))
                 places[where] = self._sink.track(spec, row=process)
-            tracks[place] = places[where]
+            tracks[index] = places[where]
         ids = self._sink.add(
             tracks,
             "range",

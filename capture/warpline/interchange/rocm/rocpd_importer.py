@@ -111,8 +111,8 @@ class RocpdImporter:
                 (_COPIES, _add_copies),
                 (_ALLOCATIONS, _add_allocations),
             )
-            for place, (query, add) in enumerate(readers):
-                progress(place / len(readers), tr("reading {what}", what=path.name))
+            for index, (query, add) in enumerate(readers):
+                progress(index / len(readers), tr("reading {what}", what=path.name))
                 for columns in database.batches(query):
                     add(work, columns)
             _add_samples(sink, database)

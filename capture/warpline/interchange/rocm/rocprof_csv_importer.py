@@ -59,8 +59,8 @@ class RocprofCsvImporter:
     ) -> ImportSummary:
         reader = _Reader(EventSink(builder, options))
         files = files_of_process(path)
-        for place, file in enumerate(files):
-            progress(place / len(files), tr("reading {what}", what=file.name))
+        for index, file in enumerate(files):
+            progress(index / len(files), tr("reading {what}", what=file.name))
             for rows in _rows(file):
                 check_cancelled(cancelled)
                 reader.add(rows)

@@ -51,8 +51,8 @@ class RocprofV1Importer:
             tables = sorted(table for table in database.tables if database.columns(table) >= _TIMES)
             # Calls first: they know the process.
             tables.sort(key=lambda table: "dev-id" in database.columns(table))
-            for place, table in enumerate(tables):
-                progress(place / len(tables), tr("reading {what}", what=table))
+            for index, table in enumerate(tables):
+                progress(index / len(tables), tr("reading {what}", what=table))
                 have = database.columns(table)
                 if "dev-id" in have and "Name" in have:
                     _add_work(work, database, table, have)

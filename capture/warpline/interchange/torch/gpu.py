@@ -136,8 +136,8 @@ class KinetoGpuTracks:
             return {
                 "bytes": _size(numbers, "bytes"),
                 **{
-                    name: _exported_or(numbers, name, codes[:, place])
-                    for place, name in enumerate(("copy_kind", "src_kind", "dst_kind"))
+                    name: _exported_or(numbers, name, codes[:, index])
+                    for index, name in enumerate(("copy_kind", "src_kind", "dst_kind"))
                 },
                 "correlation": numbers["correlation"],
                 "bandwidth_gb_per_s": numbers.get("bandwidth"),

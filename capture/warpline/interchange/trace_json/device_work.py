@@ -134,12 +134,12 @@ def work_attributes(kind: str, names: TextColumn, payloads: TextColumn) -> dict[
             columns[name] = _column([_number(entry.get(key)) for entry in details], payloads)
         for shape in ("grid", "block"):
             shapes = [entry.get(shape, "").split(",") for entry in details]
-            for place, axis in enumerate("xyz"):
-                values = [_number(size[place]) if len(size) == 3 else NO_INTEGER for size in shapes]
+            for index, axis in enumerate("xyz"):
+                values = [_number(size[index]) if len(size) == 3 else NO_INTEGER for size in shapes]
                 columns[f"{shape}_{axis}"] = _column(values, payloads)
     elif kind == COPY:
         codes = np.array([copy_codes(text) for text in names.table], np.uint8).reshape(-1, 3)[names.codes]
-        columns |= {name: codes[:, place] for place, name in enumerate(("copy_kind", "src_kind", "dst_kind"))}
+        columns |= {name: codes[:, index] for index, name in enumerate(("copy_kind", "src_kind", "dst_kind"))}
         sizes = [_number(_details(entry.memcpy_details).get("size", entry.bytes)) for entry in args]
         columns["bytes"] = _column(sizes, payloads)
     elif kind == SET:

@@ -76,12 +76,12 @@ class ScannedArguments:
             return None
         result = cls(count, out, reals, {})
         result._rest = others
-        for place, field in enumerate(fields):
-            if not hits[place]:
+        for index, field in enumerate(fields):
+            if not hits[index]:
                 continue
-            result._places[field.name] = int(columns[place])
+            result._places[field.name] = int(columns[index])
             if field.code == _TOKEN:
-                tokens = pieces(scan.text, spans[place, : counts[place]])
+                tokens = pieces(scan.text, spans[index, : counts[index]])
                 if not are_json(tokens) or (field.is_text and any(token[:1] != b'"' for token in tokens)):
                     return None
                 result._tokens[field.name] = tokens

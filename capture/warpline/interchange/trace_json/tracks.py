@@ -277,8 +277,8 @@ class TraceTracks:
         if self.header.tracks:
             return
         ordered = sorted(self.processes.items(), key=lambda item: keys.get(item[0], item[1].index))
-        for place, (_key_text, entry) in enumerate(ordered):
-            self.builder.update_track(entry.track, sort_key=min(place, 999))
+        for index, (_key_text, entry) in enumerate(ordered):
+            self.builder.update_track(entry.track, sort_key=min(index, 999))
 
     def sort_thread(self, pid: Scalar, tid: Scalar, key: int) -> None:
         """Set the sort key of a thread."""

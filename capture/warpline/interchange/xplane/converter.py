@@ -324,7 +324,7 @@ class XPlaneConverter:
 
     def _add_groups(self, device: int, stream: int, rows: list[tuple[int, int, str, str, str]]) -> None:
         """Ranges over successive work of a stream with the same module, op, and op of the framework."""
-        for place, (path, title) in enumerate(
+        for index, (path, title) in enumerate(
             (
                 ("modules", english("XLA modules · Stream {number}", number=stream)),
                 ("ops", english("XLA ops · Stream {number}", number=stream)),
@@ -334,15 +334,15 @@ class XPlaneConverter:
             merged: list[list[Any]] = []
             previous: tuple[str, str] | None = None
             for start, stop, *levels in rows:
-                key = (levels[0], levels[place])
+                key = (levels[0], levels[index])
                 if key == previous and merged:
                     merged[-1][1] = max(merged[-1][1], stop)
-                elif levels[place]:
-                    merged.append([start, stop, levels[place]])
-                previous = key if levels[place] else None
+                elif levels[index]:
+                    merged.append([start, stop, levels[index]])
+                previous = key if levels[index] else None
             if not merged:
                 continue
-            spec = self._gpu_row(device, f"stream/{stream}/{path}", title, place)
+            spec = self._gpu_row(device, f"stream/{stream}/{path}", title, index)
             starts, stops, names = zip(*merged, strict=True)
             self.sink.add(
                 self.sink.track(spec, self.sink.gpu(device)),

@@ -94,34 +94,39 @@ def find_job(
     readable: list[tuple[Candidate, RankFound | None]] = []
     left_out: list[LeftOut] = []
     candidates = [
-        replace(one, named=_by_pattern(expression, one.shown) if expression else rank_of(one.shown))
-        for one in _files(paths)
+        replace(
+            candidate,
+            named=_by_pattern(expression, candidate.shown) if expression else rank_of(candidate.shown),
+        )
+        for candidate in _files(paths)
     ]
     for looked in look_into(candidates, progress, cancelled):
-        one, named = looked.candidate, looked.candidate.named
+        candidate, named = looked.candidate, looked.candidate.named
         if not looked.reason:
-            readable.append((one, named if expression and named else looked.found or named))
-        elif named is not None or one.path.name.lower().endswith(_SUFFIXES) or one.is_asked_for:
-            left_out.append(_left_out(one, looked.reason, named.rank if named else None))
+            readable.append((candidate, named if expression and named else looked.found or named))
+        elif named is not None or candidate.path.name.lower().endswith(_SUFFIXES) or candidate.is_asked_for:
+            left_out.append(_left_out(candidate, looked.reason, named.rank if named else None))
     if readable and not any(found for _, found in readable):
         readable, duplicates = _numbered([candidate for candidate, _ in readable])
         left_out += duplicates
     ranks: dict[int, RankFile] = {}
-    for one, found in readable:
+    for candidate, found in readable:
         if found is None:
             reason = tr(
                 "neither its metadata nor its name states a rank; use --rank-pattern to say where the "
                 "rank is in the name"
             )
-            left_out.append(_left_out(one, reason))
+            left_out.append(_left_out(candidate, reason))
         elif found.rank in ranks:
             first = ranks[found.rank].url or ranks[found.rank].path
-            left_out.append(_left_out(one, tr("{first} is the same rank", first=first), found.rank))
+            left_out.append(_left_out(candidate, tr("{first} is the same rank", first=first), found.rank))
         else:
-            ranks[found.rank] = RankFile(found.rank, one.path, found.source, one.url, one.format)
-    left_out = [one for one in left_out if not _is_beside(one, ranks)]
+            ranks[found.rank] = RankFile(
+                found.rank, candidate.path, found.source, candidate.url, candidate.format
+            )
+    left_out = [file for file in left_out if not _is_beside(file, ranks)]
     if not ranks:
-        reasons = "; ".join(f"{one.where}: {one.reason}" for one in left_out[:1])
+        reasons = "; ".join(f"{file.where}: {file.reason}" for file in left_out[:1])
         raise UsageError(reasons or tr("{path}: it holds no trace or capture", path=paths[0]))
     sizes = {found.world_size for _, found in readable if found is not None and found.world_size}
     return JobFiles(
@@ -131,8 +136,8 @@ def find_job(
     )
 
 
-def _left_out(one: Candidate, reason: str, rank: int | None = None) -> LeftOut:
-    return LeftOut(one.path, reason, rank, one.url)
+def _left_out(candidate: Candidate, reason: str, rank: int | None = None) -> LeftOut:
+    return LeftOut(candidate.path, reason, rank, candidate.url)
 
 
 def _numbered(
@@ -162,12 +167,12 @@ def _stem(path: Path) -> Path:
     return path
 
 
-def _is_beside(one: LeftOut, ranks: Mapping[int, RankFile]) -> bool:
+def _is_beside(file: LeftOut, ranks: Mapping[int, RankFile]) -> bool:
     """Whether a file is a side product that a profiler wrote next to a rank's trace."""
-    trace = ranks.get(-1 if one.rank is None else one.rank)
-    if trace is None or trace.path.parent != one.path.parent:
+    trace = ranks.get(-1 if file.rank is None else file.rank)
+    if trace is None or trace.path.parent != file.path.parent:
         return False
-    return rank_of(Path(one.path.name)) is None
+    return rank_of(Path(file.path.name)) is None
 
 
 def _files(paths: Sequence[Path | str]) -> Iterator[Candidate]:

@@ -134,31 +134,38 @@ def open_job(
         progress(done, text)
 
     running = run_ranks(files.ranks, names, step, scheduler, workers, report_progress, cancelled)
-    for number, (one, found) in enumerate(running, 1):
+    for number, (rank_file, found) in enumerate(running, 1):
         check_cancelled(cancelled)
         done = number / len(files.ranks)
         place = f"[{number}/{len(files.ranks)}]"
         if found.reason:
-            failed.append(LeftOut(one.path, found.reason, one.rank, one.url))
+            failed.append(LeftOut(rank_file.path, found.reason, rank_file.rank, rank_file.url))
             report_progress(
-                tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason)
+                tr("{place} rank {rank}: {reason}", place=place, rank=rank_file.rank, reason=found.reason)
             )
             watch.ready(
                 JobRank(
-                    rank=one.rank,
-                    path=one.path,
-                    told_by=one.told_by,
+                    rank=rank_file.rank,
+                    path=rank_file.path,
+                    told_by=rank_file.told_by,
                     state=RankState.FAILED,
                     reason=found.reason,
-                    url=one.url,
+                    url=rank_file.url,
                 )
             )
             continue
-        gatherer.add(one.rank, {name: unpack(packed) for name, packed in found.reports.items()})
+        gatherer.add(rank_file.rank, {name: unpack(packed) for name, packed in found.reports.items()})
         report_progress(
-            tr("{place} rank {rank} computed: {name}", place=place, rank=one.rank, name=one.path.name)
+            tr(
+                "{place} rank {rank} computed: {name}",
+                place=place,
+                rank=rank_file.rank,
+                name=rank_file.path.name,
+            )
         )
-        watch.ready(JobRank(rank=one.rank, path=one.path, told_by=one.told_by, url=one.url))
+        watch.ready(
+            JobRank(rank=rank_file.rank, path=rank_file.path, told_by=rank_file.told_by, url=rank_file.url)
+        )
     tables = gatherer.finish()
     ranks = {file.rank for file in files.ranks}
     return TrainingJob(
@@ -172,20 +179,20 @@ def open_job(
 
 
 def _ranks(files: JobFiles, failed: Sequence[LeftOut], hosts: Mapping[int, str]) -> tuple[JobRank, ...]:
-    reasons = {one.rank: one.reason for one in failed}
-    unread = {one.rank: one for one in files.left_out if one.rank is not None}
+    reasons = {failure.rank: failure.reason for failure in failed}
+    unread = {file.rank: file for file in files.left_out if file.rank is not None}
     found = {
-        one.rank: JobRank(
-            rank=one.rank,
-            path=one.path,
-            told_by=one.told_by,
-            host=hosts.get(one.rank, ""),
-            state=RankState.FAILED if one.rank in reasons else RankState.COMPUTED,
-            reason=reasons.get(one.rank, ""),
-            url=one.url,
-            format=one.format,
+        rank_file.rank: JobRank(
+            rank=rank_file.rank,
+            path=rank_file.path,
+            told_by=rank_file.told_by,
+            host=hosts.get(rank_file.rank, ""),
+            state=RankState.FAILED if rank_file.rank in reasons else RankState.COMPUTED,
+            reason=reasons.get(rank_file.rank, ""),
+            url=rank_file.url,
+            format=rank_file.format,
         )
-        for one in files.ranks
+        for rank_file in files.ranks
     }
     for rank, left in unread.items():
         found.setdefault(

@@ -53,7 +53,7 @@ def look_into(
     """The result for each file, in order. Raises Cancelled."""
     require_memory(_AT_ONCE)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for number, one in enumerate(pool.map(_look, candidates), 1):
+        for number, looked in enumerate(pool.map(_look, candidates), 1):
             check_cancelled(cancelled)
             if number % _PROGRESS_EVERY == 0:
                 progress(
@@ -64,31 +64,31 @@ def look_into(
                         total=len(candidates),
                     ),
                 )
-            yield one
+            yield looked
 
 
-def _look(one: Candidate) -> Looked:
+def _look(candidate: Candidate) -> Looked:
     try:
-        rank, file_format = _rank_in(one)
+        rank, file_format = _rank_in(candidate)
     except (WarplineError, OSError) as error:
-        reason = str(error).removeprefix(f"{one.path}: ").removeprefix(f"{one.url}: ")
-        return Looked(one, reason=reason or type(error).__name__)
-    return Looked(replace(one, format=file_format), rank)
+        reason = str(error).removeprefix(f"{candidate.path}: ").removeprefix(f"{candidate.url}: ")
+        return Looked(candidate, reason=reason or type(error).__name__)
+    return Looked(replace(candidate, format=file_format), rank)
 
 
-def _rank_in(one: Candidate) -> tuple[RankFound | None, str]:
+def _rank_in(candidate: Candidate) -> tuple[RankFound | None, str]:
     """The rank that a file's contents name, and its format.
 
     Raises WarplineError when it cannot be opened, OSError when its storage fails.
     """
-    if not one.url:
-        return _rank_in_file(one.path)
-    if one.named is not None:
+    if not candidate.url:
+        return _rank_in_file(candidate.path)
+    if candidate.named is not None:
         return None, ""
-    if one.path.suffix.lower() == ".h5":
-        with fetched(one.url) as path:
+    if candidate.path.suffix.lower() == ".h5":
+        with fetched(candidate.url) as path:
             return _rank_in_file(path)
-    with fetched(one.url, only_head=True) as path:
+    with fetched(candidate.url, only_head=True) as path:
         return rank_of(Path(), read_head(path)), ""
 
 

@@ -64,9 +64,9 @@ class EventBuilder(TableBuilder):
             raise StorageError(f"{self.path}: unknown kind {kind!r}; call add_kind first")
         if isinstance(track, np.ndarray) and not len(track):
             return self._n_events
-        one = (_single(start), _single(duration), _single(name), _single(flags))
-        if None not in one and not isinstance(track, np.ndarray):
-            added = self._add_one(int(track), buffer, one, attributes or {})
+        event = (_single(start), _single(duration), _single(name), _single(flags))
+        if None not in event and not isinstance(track, np.ndarray):
+            added = self._add_one(int(track), buffer, event, attributes or {})
             if added is not None:
                 return added
         runs = self._runs_of_tracks(track) if isinstance(track, np.ndarray) else None
@@ -112,10 +112,10 @@ class EventBuilder(TableBuilder):
         return first_id
 
     def _add_one(
-        self, track: int, buffer: KindBuffer, one: tuple[Any, ...], attributes: Attributes
+        self, track: int, buffer: KindBuffer, event: tuple[Any, ...], attributes: Attributes
     ) -> int | None:
         """Adds one event of plain numbers, much faster than arrays; None when the general path is needed."""
-        start, duration, name, flags = one
+        start, duration, name, flags = event
         is_usual = (
             0 <= track < len(self._tracks)
             and -MAX_TIME <= start <= MAX_TIME

@@ -42,7 +42,7 @@ class TextOrder:
             return 0
         before, text = self._sorted[place - 1 : place + 1]
         pairs = enumerate(zip(before, text, strict=False))
-        return next((at for at, (one, other) in pairs if one != other), min(len(before), len(text)))
+        return next((at for at, (letter, other) in pairs if letter != other), min(len(before), len(text)))
 
     def arrays(self) -> tuple[Int64Array, Int64Array]:
         """The rank of each text, by its number; and for each rank, the length of the prefix shared with the one

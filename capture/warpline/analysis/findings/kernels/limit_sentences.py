@@ -38,7 +38,7 @@ def bound_by_work(case: Case, target: TargetWork) -> Bound | None:
         return None
     times = target.times()
     known = max(sum(times.values()), 1)
-    limit = max((Limit.COMPUTE, Limit.MEMORY, Limit.LATENCY), key=lambda one: times[one])
+    limit = max((Limit.COMPUTE, Limit.MEMORY, Limit.LATENCY), key=lambda candidate: times[candidate])
     number = next(n for n, assessment in enumerate(target.assessments) if assessment.limit == limit)
     group, assessment = target.work.groups[number], target.assessments[number]
     needed = sum(

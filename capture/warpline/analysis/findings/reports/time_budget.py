@@ -24,13 +24,13 @@ def time_budget(view: View, options: Options) -> Table | NotRecorded:
     numbers: list[tuple[int, ...]] = []
     for rank, budget in budgets:
         whole = max(budget.stop_ns - budget.start_ns, 1)
-        for place, part in enumerate(budget.parts):
+        for index, part in enumerate(budget.parts):
             names.append(part.title)
             numbers.append((rank, 0, -1, part.time_ns, whole, budget.start_ns, budget.stop_ns, -1))
             for number, step in enumerate(budget.steps):
                 names.append(step.name)
                 length = max(step.stop_ns - step.start_ns, 1)
-                time = step.times_ns[place]
+                time = step.times_ns[index]
                 numbers.append((rank, 1, number, time, length, step.start_ns, step.stop_ns, step.row))
     causes = [
         part.cause for _, budget in budgets for part in budget.parts for _ in range(len(budget.steps) + 1)

@@ -199,7 +199,7 @@ def _column_made_at(source: SourceFile, node: ast.AST) -> int | None:
     values = _values_of(source, node.value)
     if any(_is_by_columns(value) or _is_narrow(source, value) for value in values):
         return None
-    made = (one.lineno for one in values if isinstance(one, ast.Call) and _ARRAYS.match(dotted(one.func)))
+    made = (call.lineno for call in values if isinstance(call, ast.Call) and _ARRAYS.match(dotted(call.func)))
     return next(made, None)
 
 
@@ -210,7 +210,8 @@ def _is_narrow(source: SourceFile, value: ast.expr) -> bool:
     last = value.args[0].elts[-1]
     widths = [last, *_values_of(source, last)]
     return any(
-        isinstance(one, ast.Constant) and isinstance(one.value, int) and one.value < _NARROW for one in widths
+        isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < _NARROW
+        for node in widths
     )
 
 

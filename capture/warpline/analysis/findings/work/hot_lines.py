@@ -56,7 +56,7 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
     index = with_line[-1] if own is None else _caller_of_lambda(parsed, own)
     frame, inner = parsed[index], parsed[: index if own is None else own]
     file, number = frame["file"], int(frame["line"])
-    callees = tuple(f"{one['file']}:{one['function']}" for one in inner)
+    callees = tuple(f"{callee['file']}:{callee['function']}" for callee in inner)
     if own is not None and NATIVE_FILE.search(file):
         # Interrupts show up as calls of the kernel.
         inner = [match for match in inner if not match["file"].startswith("kernel")]

@@ -117,7 +117,8 @@ def _logging_frame(
     for match, inner in _own_frames(frames):
         line = log_line(match)
         if line is not None:
-            return match, line, any(_WRITES.search(f"{one['file']}:{one['function']}") for one in inner)
+            is_written = any(_WRITES.search(f"{frame['file']}:{frame['function']}") for frame in inner)
+            return match, line, is_written
     return None
 
 
@@ -223,7 +224,9 @@ def _limit_of(source: SourceFile, container: str) -> int | None:
 
 def _removes_from(node: ast.AST, container: str) -> bool:
     if isinstance(node, ast.Delete):
-        return any(isinstance(one, ast.Subscript) and dotted(one.value) == container for one in node.targets)
+        return any(
+            isinstance(target, ast.Subscript) and dotted(target.value) == container for target in node.targets
+        )
     if not isinstance(node, ast.Call):
         return False
     name = dotted(node.func)

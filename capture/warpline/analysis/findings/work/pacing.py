@@ -87,7 +87,7 @@ def answers_requests(case: Case, pieces: Int64Array) -> bool:
     """
     segments, threads = case.segments, case.view.capture.threads
     path = usual_path(case, pieces)
-    sleep, asks = path[-1], [one for one in path[:-1] if segments.cause[one] in _ASKS]
+    sleep, asks = path[-1], [segment for segment in path[:-1] if segments.cause[segment] in _ASKS]
     actors = (int(segments.actor[sleep]), int(segments.actor[asks[-1]])) if asks else ()
     if not actors or max(actors) >= len(threads) or actors[0] == actors[1]:
         return False

@@ -69,11 +69,11 @@ def _is_plain(item: Any) -> bool:
 
 
 def _is_ambiguous(items: Sequence[Any], parser: Any) -> bool:
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if not _is_unlimited(item, parser):
             continue
         own = _chars([item])
-        others = [other for number, other in enumerate(items) if number != place and not _may_be_empty(other)]
+        others = [other for number, other in enumerate(items) if number != index and not _may_be_empty(other)]
         if not any(_chars([other]).isdisjoint(own) for other in others):
             return True
     return False
@@ -117,5 +117,7 @@ def _set(parts: Sequence[Any]) -> frozenset[str]:
             found |= _ALPHABET & set(map(chr, range(given[0], min(given[1], 127) + 1)))
         elif kind == "CATEGORY":
             known = _CATEGORIES.get(str(given))
-            found |= _ALPHABET if known is None else {one for one in _ALPHABET if re.match(known, one)}
+            found |= (
+                _ALPHABET if known is None else {letter for letter in _ALPHABET if re.match(known, letter)}
+            )
     return _ALPHABET - found if str(parts[0][0]) == "NEGATE" else found

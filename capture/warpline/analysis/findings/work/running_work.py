@@ -153,9 +153,10 @@ def growth(case: Case, group: WorkGroup) -> tuple[float, float] | None:
         return None
     work = case.once(running_work)
     other = [
-        one.pieces
-        for one in (*work.known, *work.lines)
-        if one is not group and (one.hot.file, one.hot.function) == (group.hot.file, group.hot.function)
+        sibling.pieces
+        for sibling in (*work.known, *work.lines)
+        if sibling is not group
+        and (sibling.hot.file, sibling.hot.function) == (group.hot.file, group.hot.function)
     ]
     if not other or not len(group.pieces):
         return None

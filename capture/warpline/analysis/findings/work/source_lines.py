@@ -235,7 +235,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
     if all(isinstance(side, (ast.Tuple, ast.List)) for side in sides):
         inner = [side.elts for side in sides if isinstance(side, (ast.Tuple, ast.List))]
         if len(inner[0]) == len(inner[1]) and not any(
-            isinstance(one, ast.Starred) for one in (*inner[0], *inner[1])
+            isinstance(element, ast.Starred) for element in (*inner[0], *inner[1])
         ):
             yield from zip(*inner, strict=True)
             return

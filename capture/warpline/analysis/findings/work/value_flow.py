@@ -90,14 +90,14 @@ class ValueFlow:
                 parts = [self.holds(scope, part) for part in value.elts]
             elif isinstance(value, ast.Call):
                 parts = self._returns.get(_last(value), [])
-            targets = [one for one, held in zip(target.elts, parts, strict=False) if held]
+            targets = [element for element, is_held in zip(target.elts, parts, strict=False) if is_held]
         else:
             targets = [target] if self.holds(scope, value) else []
-        for one in targets:
-            if isinstance(one, ast.Name):
-                self._names.add((scope, one.id))
-            elif isinstance(one, ast.Attribute):
-                self._names.add(("", dotted(one)))
+        for holder in targets:
+            if isinstance(holder, ast.Name):
+                self._names.add((scope, holder.id))
+            elif isinstance(holder, ast.Attribute):
+                self._names.add(("", dotted(holder)))
 
 
 def _last(call: ast.Call) -> str:

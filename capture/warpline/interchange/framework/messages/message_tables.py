@@ -52,7 +52,7 @@ class Tables:
     def __init__(
         self, known: list[TableLayout], rows: list[Int64Array], texts: list[bytes], positions: Int64Array
     ) -> None:
-        self._places = {layout.name: place for place, layout in enumerate(known)}
+        self._places = {layout.name: index for index, layout in enumerate(known)}
         self._known = known
         self._rows = rows
         self.texts = texts

@@ -115,17 +115,17 @@ class SqliteRows:
         if count < 0:
             return None, True
         named: dict[str, Sequence[bytes | None]] = {}
-        for place, name in enumerate(types):
-            if kinds[place] == TEXT:
-                used = spans[place, : counts[place]]
+        for index, name in enumerate(types):
+            if kinds[index] == TEXT:
+                used = spans[index, : counts[index]]
                 text = arena[: int(used.sum(axis=1).max(initial=0))].tobytes()
                 # The code of a missing text is negative and becomes -1, the last entry.
                 distinct = [*pieces(text, used), None]
-                named[name] = [distinct[code] for code in np.maximum(out[place, :count], -1).tolist()]
+                named[name] = [distinct[code] for code in np.maximum(out[index, :count], -1).tolist()]
         batch = Batch(
             count,
-            {name: out[place, :count] for place, name in enumerate(types) if kinds[place] == INTEGER},
-            {name: reals[place, :count] for place, name in enumerate(types) if kinds[place] == REAL},
+            {name: out[index, :count] for index, name in enumerate(types) if kinds[index] == INTEGER},
+            {name: reals[index, :count] for index, name in enumerate(types) if kinds[index] == REAL},
             named,
         )
         return batch, bool(is_done[0])

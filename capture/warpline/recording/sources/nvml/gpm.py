@@ -106,15 +106,15 @@ class GpmSampler:
         request.version = self._library.NVML_GPM_METRICS_GET_VERSION
         request.numMetrics = len(self._wanted)
         request.sample1, request.sample2 = self._samples
-        for place, metric in enumerate(self._wanted):
-            request.metrics[place].metricId = getattr(self._library, metric.constant)
+        for index, metric in enumerate(self._wanted):
+            request.metrics[index].metricId = getattr(self._library, metric.constant)
         self._library.nvmlGpmMetricsGet(request)
         values: list[tuple[int, float]] = []
         lacking = []
-        for place, metric in enumerate(self._wanted):
-            result = request.metrics[place].nvmlReturn
+        for index, metric in enumerate(self._wanted):
+            result = request.metrics[index].nvmlReturn
             if result == self._library.NVML_SUCCESS:
-                values.append((metric.number, request.metrics[place].value * metric.factor))
+                values.append((metric.number, request.metrics[index].value * metric.factor))
             elif result == self._library.NVML_ERROR_NOT_SUPPORTED:
                 lacking.append(metric)
         for metric in lacking:

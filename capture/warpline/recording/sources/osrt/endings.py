@@ -82,7 +82,7 @@ def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array, Int64Array]:
     peers = {inode: peer for text in texts for inode, peer in _PAIR.findall(text)}
     peers |= {peer: inode for inode, peer in peers.items()}
     written, read, listened = (np.full(len(texts), -1, np.int64) for _ in range(3))
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         own = peer = ""
         if text.startswith("pipe:"):
             own = peer = text
@@ -93,16 +93,16 @@ def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array, Int64Array]:
             if not peer:
                 peer, own = _addresses(text)
         if own and peer:
-            written[place] = numbers.setdefault((own, peer), len(numbers))
-            read[place] = numbers.setdefault((peer, own), len(numbers))
+            written[index] = numbers.setdefault((own, peer), len(numbers))
+            read[index] = numbers.setdefault((peer, own), len(numbers))
         elif (own and not text.startswith("socket:[")) or ":" in own:
             # A socket without a peer waits for clients.
             listener = _port(own) if own.startswith(_ANY_ADDRESS) else own
-            read[place] = numbers.setdefault(("", listener), len(numbers))
-    for place, text in enumerate(texts):
+            read[index] = numbers.setdefault(("", listener), len(numbers))
+    for index, text in enumerate(texts):
         peer = _addresses(text)[0] if text.startswith("socket:") else ""
         if peer:
-            listened[place] = numbers.get(("", peer), numbers.get(("", _port(peer)), -1))
+            listened[index] = numbers.get(("", peer), numbers.get(("", _port(peer)), -1))
     return written, read, listened
 
 

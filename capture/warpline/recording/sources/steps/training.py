@@ -178,11 +178,11 @@ def _repeats(identity: Int64Array, takes_batch: Booleans) -> Booleans:
         return np.ones(len(identity) - 1, bool)
     result = np.zeros(len(identity) - 1, bool)
     seen = {int(identity[0])}
-    for place, (optimizer, is_new) in enumerate(
+    for index, (optimizer, is_new) in enumerate(
         zip(identity[1:].tolist(), takes_batch.tolist(), strict=True)
     ):
         if is_new or optimizer in seen:
-            result[place] = True
+            result[index] = True
             seen.clear()
         seen.add(optimizer)
     return result

@@ -192,12 +192,12 @@ class _Process:
         main = int(translation.threads.lookup(self._pid, np.array([self._pid]), when[:1])[0])
         process = translation.threads.threads[main].process
         kinds = sorted(set(zip(values["detail"].tolist(), values["name"].tolist(), strict=True)))
-        for place, (device, name) in enumerate(kinds):
+        for index, (device, name) in enumerate(kinds):
             own = (values["detail"] == device) & (values["name"] == name)
             owner, where = (f"GPU {device} tensors", str(device)) if device != HOST else ("C library", "host")
             title = f"{owner}: {self._spool.text(name)}"
             spec = translation.tracks.process_counter(
-                translation.process_uri(process), f"tensors/{where}/{name}", title, place
+                translation.process_uri(process), f"tensors/{where}/{name}", title, index
             )
             track = builder.add_track(
                 spec, parent=translation.process_track(process), process=translation.process_index(process)

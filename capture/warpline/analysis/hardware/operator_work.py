@@ -170,11 +170,11 @@ def _convolution_backward(_base: str, arguments: OperatorArguments, _flops: int)
     mask = arguments.text(10)
     wanted = [part == "True" for part in re.findall(r"True|False", mask)] or [True, True]
     products = sum(wanted[:2])
-    one = 2 * gradient.count * math.prod(weight.shape[1:])
+    flops_each = 2 * gradient.count * math.prod(weight.shape[1:])
     results = (x.bytes if wanted[0] else 0) + (weight.bytes if wanted[:2][-1] else 0)
     moved = products * gradient.bytes + x.bytes + weight.bytes + results
     sizes = (("input channels", weight.shape[1]), ("output channels", weight.shape[0]))
-    return OperatorWork(products * one, moved, gradient.precision, is_matrix=True, sizes=sizes)
+    return OperatorWork(products * flops_each, moved, gradient.precision, is_matrix=True, sizes=sizes)
 
 
 _ATTENTION = re.compile(

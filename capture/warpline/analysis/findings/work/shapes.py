@@ -33,7 +33,7 @@ def is_list(line: SourceLine, value: ast.expr) -> bool:
     """Whether an expression is known to be a list: every assignment to it makes one."""
     if isinstance(value, (ast.Name, ast.Attribute)):
         values = line.assigned(value)
-        return bool(values) and all(_makes_list(value) for value in values)
+        return bool(values) and all(map(_makes_list, values))
     return _makes_list(value)
 
 

@@ -22,6 +22,7 @@ class Page {
     this.generation = 0;
     this.follows = false;
     this.isLive = false;
+    this.isUntouched = true;  // the server chooses what is in view
     this.pointer = null;
     this.history = [];
     this.theme = this._firstTheme();
@@ -46,14 +47,21 @@ class Page {
     if (this.view && !(how && how === this._how && now - this._moved < 700)) this.history.push(this.view);
     this.history.splice(0, this.history.length - HISTORY);
     this._how = how;
-    this.view = view;
-    if (how !== "follow") this.setFollows(false);
-    this.changed();
+    this._set(view);
   }
 
   back() {
     const view = this.history.pop();
-    if (view) { this.view = view; this._how = ""; this.setFollows(false); this.changed(); }
+    if (view) { this._how = ""; this._set(view); }
+  }
+
+  /** A view that the reader chose. While a recording is followed, zooming keeps its end in view. */
+  _set(view) {
+    const stays = this.follows && view[1] === this.view[1] && view[1] === this.span;
+    this.isUntouched = false;
+    this.view = view;
+    if (!stays) this.setFollows(false);
+    this.changed();
   }
 
   frame(start, stop, share = 0.6) {
@@ -125,7 +133,7 @@ class Page {
       height: Math.max(120, Math.round(box.height)), top: this.top, names: this.names, finding: this.finding,
       generation: this.generation, selected: this.selected?.row ?? -1, follow: this.follows ? 1 : 0, ...more,
     });
-    if (this.view) { query.set("start", this.view[0]); query.set("stop", this.view[1]); }
+    if (this.view && !(this.isUntouched && query.get("follow") === "1")) { query.set("start", this.view[0]); query.set("stop", this.view[1]); }
     if (this.range) { query.set("from", this.range[0]); query.set("to", this.range[1]); }
     for (const [key, isOpen] of this.folds) query.append(isOpen ? "opened" : "closed", key);
     return query;
@@ -160,6 +168,12 @@ class Page {
     const isFirst = !this.picture.newest;
     const own = Math.min(4, window.devicePixelRatio || 1);
     await this._ask(isFirst ? own : Math.min(1, own), isFirst);
+    this._pump();
+  }
+
+  /** The recording has grown: a sharp picture at once, since the view rests. */
+  async _grow() {
+    await this._ask(Math.min(4, window.devicePixelRatio || 1), false);
     this._pump();
   }
 
@@ -205,24 +219,24 @@ class Page {
     if (measures.generation !== this.generation) this.generation = measures.generation;
     this.selected = measures.selection;
     this.isLive = measures.live !== null;
+    if (!this.isLive) this.follows = false;
     if (isFirst || this.follows) this.view = measures.view;
     if (isFirst && this.isLive) this.follows = true;
     if (!this._isWanted) this.top = measures.top;
     this.picture.add(frame);
     this.showFollow();
     this.side.showRows(measures);
+    at("empty").hidden = measures.rows.length > 0;
     this.draw();
     if (!this._isWanted) history.replaceState(null, "", `#${this.view[0]}-${this.view[1]}`);
   }
 
-  fail(text) {
-    at("gone").hidden = !text;
-    if (text) at("gone").textContent = say("failed", { reason: text.trim() });
-  }
+  fail(text) { this.tell(text ? say("failed", { reason: text.trim() }) : ""); }
+  lose() { this.tell(say("gone")); }
 
-  lose() {
-    at("gone").hidden = false;
-    at("gone").textContent = say("gone");
+  tell(text) {
+    at("gone").hidden = !text;
+    at("gone").textContent = text;
   }
 
   _showFoot() {
@@ -249,12 +263,14 @@ class Page {
     this._news?.close();
     if (document.hidden) return;
     const news = (this._news = new EventSource("news"));
-    news.addEventListener("grown", () => {
-      if (!this._flight && !this._isWanted) { this._isWanted = true; this._pump(); }
-      this.side.askFindingsSoon();
+    news.addEventListener("grown", (event) => {
+      const isLive = JSON.parse(event.data).is_live;
+      if (!this._flight && performance.now() - this._moved > REST_MS) this._grow();
+      if (isLive) this.side.askFindingsSoon();
+      else { this.changed(); this.side.askFindings(); }
     });
-    news.addEventListener("ended", () => this.changed());
-    news.addEventListener("open", () => { at("gone").hidden = true; });
+    news.addEventListener("stopped", (event) => this.tell(JSON.parse(event.data).reason));
+    news.addEventListener("open", () => { this.tell(""); });
     news.addEventListener("error", () => this.lose());
   }
 }

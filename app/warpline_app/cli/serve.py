@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from warpline.i18n import english, tr
-from warpline.model.errors import UsageError
+from warpline.model.errors import RecordingError, UsageError
 
 
 def port_number(text: str) -> int:
@@ -36,6 +36,14 @@ class ServeCommand:
             help=tr("a capture, or another profiler's trace"),
         )
         parser.add_argument(
+            "--live",
+            action="store_true",
+            help=tr(
+                "follow a recording that runs: FILE is its capture, spool directory or a process id"
+                " (default: the one recording there is)"
+            ),
+        )
+        parser.add_argument(
             "--port",
             type=port_number,
             default=0,
@@ -48,14 +56,37 @@ class ServeCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Return 0 after Ctrl-C."""
-        from warpline_app.serving.serve import file_arguments, serve
+        from warpline_app.serving.serve import file_arguments, live_arguments, serve
 
-        if args.file is None:
-            raise UsageError(tr("which capture? warpline serve FILE"))
-        path = Path(args.file)
-        if not path.exists():
-            raise UsageError(tr("{path}: no such file", path=path))
-        return serve(file_arguments(path), path.name, args.port, opens_browser=not args.no_browser)
+        if args.live or (args.file is not None and is_running_spool(Path(args.file))):
+            spool = running_spool(args.file)
+            arguments, name = live_arguments(spool), spool.name.removesuffix(".spool")
+        elif args.file is None:
+            raise UsageError(tr("which capture? warpline serve FILE, or --live for a recording that runs"))
+        else:
+            path = Path(args.file)
+            if not path.exists():
+                raise UsageError(tr("{path}: no such file", path=path))
+            arguments, name = file_arguments(path), path.name
+        return serve(arguments, name, args.port, opens_browser=not args.no_browser)
+
+
+def running_spool(which: str | None) -> Path:
+    """The spool of a recording that runs (see `find_recording`). Raises RecordingError when nothing is recorded."""
+    from warpline.recording.control import find_recording
+
+    spool = find_recording(which)
+    if not is_running_spool(spool):
+        raise RecordingError(tr("{spool}: nothing is recording there", spool=spool))
+    return spool
+
+
+def is_running_spool(path: Path) -> bool:
+    """Whether a path is the spool directory of a recording that runs."""
+    from warpline.recording.control import SOCKET_FILE
+    from warpline.recording.session import SESSION_FILE
+
+    return (path / SESSION_FILE).is_file() and (path / SOCKET_FILE).exists()
 
 
 command = ServeCommand()

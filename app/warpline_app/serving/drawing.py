@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from warpline.model.errors import WarplineError
 from warpline_app.open.document import Document
 from warpline_app.serving.found import Found
+from warpline_app.serving.live_feed import LiveFeed
 from warpline_app.serving.shown_timeline import ShownTimeline
 from warpline_app.serving.view_request import ViewRequest
 
@@ -71,9 +72,17 @@ class Questions(QObject):
 class Drawing(QObject):
     """Answers questions about one document."""
 
-    def __init__(self, document: Document, messages: AnswerStream, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        messages: AnswerStream,
+        feed: LiveFeed | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        """``feed`` lets the document grow, if that is of a running recording."""
         super().__init__(parent)
         self.document = document
+        self._feed = feed
         self.timeline = ShownTimeline(document)
         self.found = Found(document, self)
         self._messages = messages
@@ -84,6 +93,16 @@ class Drawing(QObject):
         self._looks = QTimer(self)
         self._looks.setInterval(LOOK_MS)
         self._looks.timeout.connect(self._look)
+        if feed is not None:
+            feed.changed.connect(self._grown)
+            feed.failed.connect(lambda reason: self._messages.write({"news": "stopped", "reason": reason}))
+
+    def _grown(self) -> None:
+        self.timeline.adopt()
+        self.found.generation = self.timeline.generation
+        self._view = None
+        live = self.document.live_edge is not None
+        self._messages.write({"news": "grown", "generation": self.timeline.generation, "is_live": live})
 
     def answer(self, line: str) -> None:
         """Answer a question, at once or when there is something to say."""
@@ -112,7 +131,8 @@ class Drawing(QObject):
             found = self.timeline.neighbour(row, 1 if question["direction"] > 0 else -1)
             self._messages.write({"id": number, "event": found, "generation": self.timeline.generation})
         elif what == "watch":
-            pass
+            if self._feed is not None:
+                self._feed.set_watched(bool(question["on"]))
         elif what == "findings":
             self.found.ask(lambda values: self._messages.write({"id": number, **values}))
         else:
@@ -124,6 +144,8 @@ class Drawing(QObject):
             return
         self._give_up()
         self._view = view
+        if self._feed is not None:
+            self._feed.follows = view.follows
         self.timeline.set_findings(self.found.findings)
         self.timeline.set_view(view)
 
@@ -147,6 +169,8 @@ class Drawing(QObject):
         """Stop drawing and close the capture."""
         self._looks.stop()
         self.found.stop()
+        if self._feed is not None:
+            self._feed.stop()
         self.timeline.close()
         self.document.close()
 
@@ -163,16 +187,19 @@ def open_file(path: Path) -> Document:
     return document
 
 
-def main(path: Path) -> int:
-    """Answer questions about a file until the standard input ends."""
+def main(path: Path, *, is_live: bool) -> int:
+    """Answer questions about a file, or a recording by its spool, until the standard input ends."""
     # What Qt or a library prints must not get between answers.
     messages = AnswerStream(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
+    from warpline.page_guard import enable
     from warpline_app.pictures.rendering import prepare_offscreen
 
+    enable()
     try:
         application: QApplication = prepare_offscreen(1.0)
-        drawing = Drawing(open_file(path), messages)
+        feed = LiveFeed(path) if is_live else None
+        drawing = Drawing(open_file(path) if feed is None else feed.document, messages, feed)
     except (WarplineError, OSError) as error:
         messages.write({"failed": " ".join(str(error).split())})
         return 1
@@ -187,4 +214,4 @@ def main(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[-1]), is_live="--live" in sys.argv[1:-1]))

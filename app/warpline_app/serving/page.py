@@ -65,7 +65,6 @@ def _texts() -> dict[str, str]:
         "so_far": tr("So far: {text}"),
         "follow": tr("Follow"),
         "following": tr("Following"),
-        "empty": tr("There are no events in this capture."),
         "range": tr("{length} selected"),
         "view": tr("{start} – {stop} · {length} in view"),
         "instance": tr("{number} of {count}"),
@@ -95,6 +94,7 @@ def page_html(title: str) -> str:
         "rows": tr("Rows"),
         "follow_hint": tr("Keep the end of the recording in view (E)"),
         "read_only": tr("Read only"),
+        "empty": tr("There are no events in this capture."),
         "no_script": tr("This page needs JavaScript."),
     }
     parts = {name: html.escape(text) for name, text in labels.items()}

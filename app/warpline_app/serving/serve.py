@@ -108,3 +108,8 @@ def _own_name() -> str:
 def file_arguments(path: Path) -> list[str]:
     """What the process that draws is started with for a file."""
     return [str(path.absolute())]
+
+
+def live_arguments(spool: Path) -> list[str]:
+    """What the process that draws is started with for a running recording."""
+    return ["--live", str(spool.absolute())]

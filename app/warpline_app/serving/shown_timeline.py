@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QWidget
 
 from warpline_app.look.appearance import appearance
+from warpline_app.open.live_document import FOLLOWED_NS
 from warpline_app.panels.findings.evidence import lit_of
 from warpline_app.serving.png import png_bytes
 from warpline_app.serving.view_request import ViewRequest
@@ -90,7 +91,9 @@ class ShownTimeline:
         state = self.document.state
         low, high = state.span
         length = request.stop_ns - request.start_ns
-        if length <= 0:
+        if length <= 0 and self.document.live_edge is not None:
+            state.set_view(max(low, high - FOLLOWED_NS), high)
+        elif length <= 0:
             state.show_all()
         elif request.follows:
             state.set_view(high - length, high)

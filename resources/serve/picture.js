@@ -28,7 +28,8 @@ export function durationText(ns) {
 
 /** A moment, as exact as a view of that length needs. */
 export function momentText(ns, length) {
-  const [unit, size] = UNITS.find(([, size]) => Math.abs(ns) >= size) ?? UNITS[3];
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(ns || length) >= size) ?? UNITS[3];
+  if (!ns) return `0 ${unit}`;
   const digits = Math.min(9, Math.max(0, Math.ceil(Math.log10(size / Math.max(1, length / 1000)))));
   return `${(ns / size).toFixed(unit === "ns" ? 0 : digits)} ${unit}`;
 }

@@ -25,7 +25,7 @@ from warpline.analysis.findings.segments import (
     tile,
 )
 from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads
-from warpline.analysis.findings.wait_kinds import is_importing, refine
+from warpline.analysis.findings.wait_kinds import is_importing, refine, sampled_wait
 from warpline.model.waits import OWN_THREAD
 
 Int64Array = npt.NDArray[np.int64]
@@ -219,11 +219,24 @@ def _with_samples(threads: Threads, segments: Segments) -> Segments:
     known = nearest >= 0
     place = segments.place.copy()
     place[running[known]] = stack[nearest[known]]
-    stacks = np.unique(stack)
-    importing = stacks[[is_importing(view.capture.stack_frames(code)) for code in stacks.tolist()]]
     cause = segments.cause.copy()
-    cause[(cause == Cause.RUNNING) & np.isin(place, importing)] = Cause.IMPORTING
+    runs = np.flatnonzero(cause == Cause.RUNNING)
+    cause[runs] = _sampled_causes(threads, place[runs])
     return replace(segments, cause=cause, place=place)
+
+
+def _sampled_causes(threads: Threads, place: Int64Array) -> npt.NDArray[np.int8]:
+    """What threads that run, or whose states were not recorded, do at sampled stacks (−1 for none)."""
+    stacks, inverse = np.unique(place, return_inverse=True)
+    causes = np.full(len(stacks), int(Cause.RUNNING), np.int8)
+    for number, code in enumerate(stacks.tolist()):
+        frames = threads.view.capture.stack_frames(code) if code >= 0 else []
+        wait = sampled_wait(frames)
+        if wait is not None:
+            causes[number] = wait
+        elif is_importing(frames):
+            causes[number] = Cause.IMPORTING
+    return causes[inverse.reshape(-1)]
 
 
 def _during(

@@ -83,12 +83,33 @@ def is_importing(frames: Iterable[str]) -> bool:
     return any("<frozen importlib._bootstrap" in frame for frame in frames)
 
 
+def sampled_wait(frames: Sequence[str]) -> int | None:
+    """The cause of the wait in which a stack (leaf first) was sampled; None for a stack of running code.
+
+    Samplers of wall-clock time, such as pyinstrument, name the built-in function in which Python waits.
+    """
+    match = _BUILT_IN.match(frames[0]) if frames else None
+    cause = None if match is None else _BUILT_IN_WAITS.get(match["name"])
+    return None if cause is None else refine(cause, frames[1:])
+
+
+_BUILT_IN = re.compile(r"(?:\w+\.)*(?P<name>\w+) \(<built-in>")
+_BUILT_IN_WAITS = {
+    "sleep": Cause.SLEEP,
+    "acquire": Cause.LOCK,
+    **dict.fromkeys(("select", "poll"), Cause.POLL),
+    **dict.fromkeys(("accept", "connect", "getaddrinfo", "recv", "recv_into", "recvfrom"), Cause.NETWORK),
+    **dict.fromkeys(("wait3", "wait4", "waitid", "waitpid"), Cause.CHILD),
+    **dict.fromkeys(("sigtimedwait", "sigwait", "sigwaitinfo"), Cause.SIGNAL),
+}
+
+
 def is_idle(frames: Sequence[str]) -> bool:
     """Whether a stack (leaf first) is that of an idle thread, which V8 samples, too."""
     return bool(frames) and frames[0].startswith("(idle)")
 
 
-_LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-packages/")
+_LIBRARY = re.compile(r"^<built-in>|^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-packages/")
 
 
 def is_library(file: str) -> bool:

@@ -43,6 +43,20 @@ def headline(diagnosis: Diagnosis) -> str:
     )
 
 
+_OF_RUNNING_CODE = {
+    "sampled",
+    "idle",
+    "imports",
+    "gc",
+    "active",
+    "ranges",
+    "between_ranges",
+    "not_recorded",
+    "not_alive",
+}
+"""Categories of the budget of a profile that tells nothing about waits."""
+
+
 def verdict(diagnosis: Diagnosis) -> str:
     """The overall result, translated, when every finding is only a note; otherwise empty."""
     if diagnosis.budget is None or any(finding.severity != "note" for finding in diagnosis.findings):
@@ -54,8 +68,9 @@ def verdict(diagnosis: Diagnosis) -> str:
             percent=100 * unknown,
         )
     whole = max(diagnosis.budget.stop_ns - diagnosis.budget.start_ns, 1)
-    sampled = sum(part.time_ns for part in diagnosis.budget.parts if part.cause in ("sampled", "idle"))
-    if sampled > _MOSTLY * whole:
+    parts = diagnosis.budget.parts
+    sampled = sum(part.time_ns for part in parts if part.cause in ("sampled", "idle"))
+    if sampled > _MOSTLY * whole and {part.cause for part in parts} <= _OF_RUNNING_CODE:
         return tr("Samples tell only about running code.")
     # Running is what a healthy program does, unless it is of a kind that can be avoided.
     waits = [

@@ -56,7 +56,7 @@ class CollapsedImporter:
         """See `Importer.recognise`."""
         del path
         text = _decoded(head[:_LOOKED_AT])
-        if "\x00" in text or text.lstrip()[:1] in ("{", "[", "<"):
+        if "\x00" in text:
             return NO
         lines = text.splitlines()
         if len(head) > _LOOKED_AT:

@@ -70,7 +70,8 @@ class SpeedscopeImporter:
                 check_cancelled(cancelled)
                 progress(min(1.0, file.tell() / size), path.name)
                 if contents is not None:
-                    name = clean_text(contents.profile.name) or f"profile {number}"
+                    # py-spy writes the name of a thread in quotes, and empty quotes for none.
+                    name = clean_text(contents.profile.name).removesuffix(' ""') or f"profile {number}"
                     thread = sink.thread(process, f"{number} {name}", name)
                     _add_samples(sink, thread, contents)
                     _add_ranges(sink, thread, contents, head.frames)

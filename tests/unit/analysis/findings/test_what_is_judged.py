@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Diagnosis
+from warpline.analysis.findings.wait_kinds import sampled_wait
 from warpline.analysis.findings.wording import headline, verdict
 from warpline.analysis.framework.selection import View
 from warpline.storage import CaptureBuilder, open_capture
@@ -53,6 +55,29 @@ def test_samples_without_states_say_where_code_ran_and_that_waits_are_missing(tm
     )
     assert "decode (/src/app.py:9): 60 % of that time" in found.findings[0].text
     assert verdict(found) == "Samples tell only about running code."
+
+
+def test_waits_that_a_sampler_of_wall_clock_time_saw_are_named(tmp_path: Path) -> None:
+    work, nap = ("decode (/src/app.py:9)", 60 * MS), ("sleep (<built-in>:0)", 40 * MS)
+    poll, take = ("epoll.poll (<built-in>:0)", 20 * MS), ("lock.acquire (<built-in>)", 10 * MS)
+    found = sampled(tmp_path / "waits.h5", [work, nap, poll, take, ("loads (<built-in>:0)", 10 * MS)])
+    assert parts(found) == {"sampled": 70 * MS, "sleep": 40 * MS, "poll": 20 * MS, "lock": 10 * MS}
+    assert next(finding.id for finding in found.findings) == "waits_for_sleep"
+    assert verdict(found) != "Samples tell only about running code."
+
+
+@pytest.mark.parametrize(
+    ("above", "cause"),
+    [
+        ("Queue.get (/usr/lib/python3.12/queue.py:171)", Cause.QUEUE_EMPTY),
+        ("Thread.join (/usr/lib/python3.12/threading.py:1149)", Cause.JOIN),
+        ("work (/src/app.py:3)", Cause.LOCK),
+    ],
+)
+def test_a_sampled_wait_is_told_by_the_library_around_it(above: str, cause: Cause) -> None:
+    assert sampled_wait(["lock.acquire (<built-in>:0)", above]) == cause
+    assert sampled_wait([above]) is None
+    assert sampled_wait([]) is None
 
 
 def test_a_trace_of_a_whole_system_says_which_thread_is_judged_and_why(tmp_path: Path) -> None:

@@ -83,6 +83,17 @@ def test_collapsed_stacks_may_have_comments_and_a_damaged_line(tmp_path: Path) -
     assert skipped(capture) == {"lines": 1}
 
 
+@pytest.mark.parametrize(
+    "first", ["<module> (app.py:1);main (app.py:9) 7", "[unknown];main 7", "{closure};main 7"]
+)
+def test_collapsed_stacks_may_begin_with_any_character(tmp_path: Path, first: str) -> None:
+    # py-spy writes a line of a number alone for samples without a stack.
+    capture = opened(
+        tmp_path, f"{first}\nmain;load 2\nmain;load;read 1\n 10\nmain;work 3\n".encode(), "collapsed"
+    )
+    assert weights(capture) == [7, 2, 1, 3]
+
+
 def test_collapsed_stacks_stand_side_by_side_on_the_row_they_name(tmp_path: Path) -> None:
     capture = opened(tmp_path, seeds.collapsed_stacks(), "collapsed")
     assert sorted(zip(stacks(capture), weights(capture), strict=True)) == [
@@ -149,6 +160,13 @@ def test_samples_beside_the_events_of_a_chrome_trace(tmp_path: Path) -> None:
 def test_threads_without_a_number_are_shown_by_their_names(tmp_path: Path) -> None:
     capture = opened(tmp_path, seeds.speedscope_file(), "speedscope")
     assert [thread.label for thread in capture.threads] == ["loop", "worker"]
+
+
+def test_a_thread_that_py_spy_knows_no_name_of_is_its_number(tmp_path: Path) -> None:
+    document = json.loads(seeds.speedscope_file())
+    document["profiles"][0]["name"] = 'Thread 3662 ""'
+    capture = opened(tmp_path, json.dumps(document).encode(), "speedscope")
+    assert capture.threads[0].name == "Thread 3662"
 
 
 def test_mangled_frames_are_demangled(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ class Page {
         { signal: control.signal, credentials: "same-origin" });
       if (answer.status === 409 || answer.status === 503) return false;
       if (!answer.ok) { this.fail(await answer.text()); return true; }
-      this._take({ ...(await parsed(await answer.arrayBuffer())), range, look });
+      this._take({ ...(await parsed(await answer.arrayBuffer())), range, look, asked: ratio });
       this.fail("");
     } catch (error) {
       if (error.name !== "AbortError") this.lose();
@@ -231,7 +231,12 @@ class Page {
     if (!this._isWanted) history.replaceState(null, "", `#${this.view[0]}-${this.view[1]}`);
   }
 
-  fail(text) { this.tell(text ? say("failed", { reason: text.trim() }) : ""); }
+  /** A picture could not be drawn; an empty text: it could. Other messages stay. */
+  fail(text) {
+    if (text || this._hasFailed) this.tell(text ? say("failed", { reason: text.trim() }) : "");
+    this._hasFailed = text !== "";
+  }
+
   lose() { this.tell(say("gone")); }
 
   tell(text) {

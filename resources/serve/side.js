@@ -23,7 +23,7 @@ export class Side {
   async eventAt([x, y]) {
     const { page } = this, [left, top] = page.measures.canvas;
     if (x < left || y < top) return null;
-    const more = { x: x - left, y: y - top, follow: 0, top: page.measures.top, ratio: page.picture.newest.ratio.toFixed(3) };
+    const more = { x: x - left, y: y - top, follow: 0, top: page.measures.top, ratio: page.picture.newest.asked.toFixed(3) };
     try {
       const answer = await fetch(`event?${page.query(more)}`);
       return answer.ok ? (await answer.json()).event : null;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -200,9 +201,13 @@ def main(path: Path, *, is_live: bool) -> int:
         application: QApplication = prepare_offscreen(1.0)
         feed = LiveFeed(path) if is_live else None
         drawing = Drawing(open_file(path) if feed is None else feed.document, messages, feed)
+    except KeyboardInterrupt:
+        return 130
     except (WarplineError, OSError) as error:
         messages.write({"failed": " ".join(str(error).split())})
         return 1
+    # From here on, the end of the input ends it, after what is being drawn.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     questions = Questions(sys.stdin.buffer)
     questions.arrived.connect(drawing.answer, Qt.ConnectionType.QueuedConnection)
     questions.ended.connect(application.quit, Qt.ConnectionType.QueuedConnection)

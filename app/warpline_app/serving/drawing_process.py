@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import signal
 import subprocess
 import threading
 from collections.abc import Callable
@@ -49,6 +50,8 @@ class DrawingProcess:
         self._reader: threading.Thread | None = None
         self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._is_over = False
+        self._told: dict[str, dict[str, Any]] = {}
+        """What a process that is started again has to be told, too."""
         self.title = ""
 
     @property
@@ -84,10 +87,18 @@ class DrawingProcess:
             values = first.get(timeout=_FIRST_S)
         except queue.Empty:
             values = {}
+        except BaseException:
+            # Ctrl-C while a trace is converted: it removes what it has written so far.
+            with contextlib.suppress(OSError, ValueError):  # on Windows, it got the Ctrl-C itself
+                process.send_signal(signal.SIGINT)
+            self._end()
+            raise
         if "title" not in values:
             self._end()
             raise WarplineError(str(values.get("failed") or tr("the process that draws has ended")))
         self.title = str(values["title"])
+        for what in self._told:
+            self._pass_on(what)
 
     def ask(self, what: str, **values: Any) -> DrawnAnswer:
         """Ask, and wait for the answer. Raises WarplineError when there is none."""
@@ -121,11 +132,19 @@ class DrawingProcess:
         return result
 
     def tell(self, what: str, **values: Any) -> None:
-        """Tell something that has no answer, if there is a process."""
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(json.dumps({"id": 0, "what": what, **values}).encode() + b"\n")
-                self._process.stdin.flush()
+        """Tell something that has no answer and stays true until the next of its kind."""
+        with self._lock:
+            self._told[what] = values
+            if not self.has_ended:
+                self._pass_on(what)
+
+    def _pass_on(self, what: str) -> None:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.write(json.dumps({"id": 0, "what": what, **self._told[what]}).encode() + b"\n")
+            process.stdin.flush()
 
     def _read(self, process: subprocess.Popen[bytes], first: queue.SimpleQueue[dict[str, Any]]) -> None:
         assert process.stdout is not None

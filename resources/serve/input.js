@@ -109,10 +109,12 @@ export function listen(page, at) {
   // wheel
 
   stage.addEventListener("wheel", (event) => {
-    event.preventDefault();
     if (!page.view || !page.measures) return;
     const lines = event.deltaMode === 0 ? 1 : event.deltaMode === 1 ? 18 : 400;
     const [dx, dy] = [event.deltaX * lines, event.deltaY * lines];
+    const isAway = dy > 0 ? page.top >= page.measures.most_top : page.top <= 0;
+    // At the last row, the page around a frame scrolls on.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || dx || !isAway) event.preventDefault();
     const isNotch = event.deltaMode !== 0 || (Math.abs(dy) >= 100 && Number.isInteger(dy) && !dx);
     const width = canvas.clientWidth - page.measures.canvas[0];
     if (event.ctrlKey || event.metaKey)
@@ -225,5 +227,5 @@ export function listen(page, at) {
   const toggle = at("side-toggle");
   const showSide = (on) => { at("side").hidden = !on; toggle.setAttribute("aria-expanded", String(on)); };
   toggle.onclick = () => showSide(at("side").hidden);
-  showSide(window.innerWidth > 760);
+  showSide(window.innerWidth > 900);
 }

@@ -226,7 +226,6 @@ class Page {
     this.picture.add(frame);
     this.showFollow();
     this.side.showRows(measures);
-    at("empty").hidden = measures.rows.length > 0;
     this.draw();
     if (!this._isWanted) history.replaceState(null, "", `#${this.view[0]}-${this.view[1]}`);
   }
@@ -291,4 +290,4 @@ page.listen();
 document.addEventListener("visibilitychange", () => page.listen());
 new ResizeObserver(() => page.changed()).observe(at("stage"));
 matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener("change", () => page.changed());
-at("picture").focus({ preventScroll: true });
+if (window.top === window) at("picture").focus({ preventScroll: true });  // a notebook keeps its focus

@@ -132,7 +132,7 @@ def diagnosis_values(capture: Capture, diagnosis: Diagnosis, home_ns: int) -> di
 
     budget = diagnosis.budget
     if budget is None:
-        reason = " ".join(
+        reason = "; ".join(
             part for part in (translated(diagnosis.reason), translated(diagnosis.remedy)) if part
         )
         return {"findings": [], "headline": "", "reason": reason}

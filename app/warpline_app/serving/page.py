@@ -60,7 +60,7 @@ def _texts() -> dict[str, str]:
             "The server has ended. Start it again with `warpline serve`, and open the address it prints."
         ),
         "no_findings": tr("No problem found."),
-        "not_recorded": tr("Findings: not recorded, because {reason}"),
+        "not_recorded": tr("Not recorded, because {reason}"),
         "searching": tr("Looking for findings…"),
         "so_far": tr("So far: {text}"),
         "follow": tr("Follow"),
@@ -94,7 +94,6 @@ def page_html(title: str) -> str:
         "rows": tr("Rows"),
         "follow_hint": tr("Keep the end of the recording in view (E)"),
         "read_only": tr("Read only"),
-        "empty": tr("There are no events in this capture."),
         "no_script": tr("This page needs JavaScript."),
     }
     parts = {name: html.escape(text) for name, text in labels.items()}

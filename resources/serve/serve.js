@@ -217,7 +217,8 @@ class Page {
     const { measures } = frame, isFirst = !this.view;
     this.span = measures.span_ns;
     if (measures.generation !== this.generation) this.generation = measures.generation;
-    this.selected = measures.selection;
+    // One that was selected since is in the next picture.
+    if (!this._isWanted) this.selected = measures.selection;
     this.isLive = measures.live !== null;
     if (!this.isLive) this.follows = false;
     if (isFirst || this.follows) this.view = measures.view;

@@ -64,7 +64,10 @@ class ShownTimeline:
         view, state = self.view, self.document.state
         appearance().choose(request.theme)
         if view.scene.pixel_ratio != request.ratio:
+            # Curves are the same at every resolution: without them, rows would be empty until they are computed again.
+            curves = view.canvas.renderer.curves
             view.scene.pixel_ratio = request.ratio
+            view.canvas.renderer.curves = curves
             view.canvas.invalidate()
         view.set_header_width(HEADER_WIDTH if request.width_px >= _NARROW_PX else _NARROW_HEADER_PX)
         size = (request.width_px, request.height_px)

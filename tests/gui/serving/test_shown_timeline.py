@@ -124,3 +124,10 @@ def test_times_outside_the_capture_are_clamped(shown: ShownTimeline, qtbot: QtBo
 def test_a_filter_dims_the_rest(shown: ShownTimeline, qtbot: QtBot) -> None:
     plain, dimmed = (drawn(shown, replace(VIEW, names=names), qtbot)[1] for names in ("", "gemm"))
     assert not np.array_equal(pixels(plain), pixels(dimmed))
+
+
+def test_curves_stay_when_the_resolution_changes(shown: ShownTimeline, qtbot: QtBot) -> None:
+    drawn(shown, VIEW, qtbot)
+    shown.set_view(replace(VIEW, ratio=2.0))
+    shown.picture()
+    assert shown.view.canvas.curves_wanted == ()

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.query.view_checks import answer, binder_of
+from tests.fuzz.fuzz_sql import unequal_queries
+from tests.unit.query.view_checks import answer, binder_of, differences
 
 import warpline
 from warpline.query.binding import Binder
@@ -50,6 +51,14 @@ def test_each_answers_or_says_what_was_not_recorded(reader: warpline.CaptureRead
         "What do threads wait for, and where?",
         "Which functions are on top of the stack most often?",
     }
+
+
+def test_views_equal_python(reader: warpline.CaptureReader) -> None:
+    assert differences(reader) == []
+
+
+def test_what_is_not_read_is_not_made(reader: warpline.CaptureReader) -> None:
+    assert unequal_queries(reader.storage, 10, 32) == []
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,7 @@ if (typeof document !== "undefined") {
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const timeline = new Timeline(document.getElementById("timeline"), document.getElementById("tip"), read("capture"), read("colors"));
   paintPage(timeline);
+  document.body.style.visibility = "visible"; // a notebook hides it until scripts run
   timeline.paint();
   document.querySelectorAll("table").forEach(sortable);
 }

@@ -16,12 +16,17 @@ from warpline.storage import Capture
 from warpline.storage.notes_file import notes_of
 
 _THEMES = {
-    "dark": '[data-jp-theme-light="false"], .vscode-dark, .dark, .dark-theme',
-    "light": '[data-jp-theme-light="true"], .vscode-light, .light, .light-theme',
+    "dark": '[data-jp-theme-light="false"], .vscode-dark, .vscode-high-contrast, .dark, .dark-theme',
+    "light": '[data-jp-theme-light="true"], .vscode-light, .vscode-high-contrast-light, .light, .light-theme',
 }
 """What JupyterLab and nbconvert, VS Code and marimo write at the page when they are dark, or light: without it the
-timeline would have the colors of the desktop.
+timeline would have the colors of the desktop. VS Code's light theme of high contrast has both of its classes: the later
+rule counts.
 """
+_MOST_BOXES = 45_000
+"""A notebook with the page stays below 1.5 MB a cell."""
+_HIDDEN = '<body style="visibility:hidden">'
+"""The page shows itself when its script runs: where none may, the picture alone is seen, not both."""
 _STYLE = "".join(
     f":is({marks}) .warpline-page iframe{{color-scheme:{scheme}}}" for scheme, marks in _THEMES.items()
 )
@@ -40,8 +45,9 @@ class NotebookPage:
     def _repr_html_(self) -> str:
         # Notebooks that are not trusted lose the frame and keep the picture below it. A file would not do: VS Code
         # shows only what is in the notebook.
+        page = escape(self.html.replace("<body>", _HIDDEN, 1))
         frame = (
-            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" title="the timeline" '
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" title="the timeline" '
             'style="position:absolute;inset:0;width:100%;height:100%;border:0"></iframe>'
         )
         below = ""
@@ -62,6 +68,8 @@ def page_of(capture: Capture, source: Path, selection: ExportSelection) -> str:
     """The page that ``warpline export`` writes for a part of a capture, with the notes and derived rows beside
     ``source``. Raises ExportError.
     """
-    options = ExportOptions(notes=notes_of(source, capture.uuid), rows=kept_rows(capture, source))
+    options = ExportOptions(
+        notes=notes_of(source, capture.uuid), rows=kept_rows(capture, source), most_boxes=_MOST_BOXES
+    )
     with tempfile.TemporaryDirectory(prefix="warpline-") as folder:
         return export_capture(capture, Path(folder) / "page.html", selection, options).read_text("utf-8")

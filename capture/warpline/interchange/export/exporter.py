@@ -21,12 +21,14 @@ class ExportOptions:
 
     ``anonymize`` puts pseudonyms in place of what names people, machines and projects (`export.pseudonyms`), and leaves
     the notes and derived rows out. ``notes`` and ``rows`` are added to pages and pictures, and kept beside captures.
+    ``most_boxes`` limits the boxes of a page.
     """
 
     compress: bool = False
     anonymize: bool = False
     notes: tuple[Note, ...] = ()
     rows: tuple[ShownRow, ...] = ()
+    most_boxes: int = 60_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,7 +56,7 @@ class HtmlExporter:
 
     def export(self, job: ExportJob) -> Path:
         job.progress(0.1, tr("drawing"))
-        rows = page_rows(job.capture, job.selection, job.options.rows)
+        rows = page_rows(job.capture, job.selection, job.options.rows, max_drawn=job.options.most_boxes)
         job.check_cancelled()
         job.progress(0.5, tr("adding up"))
         tables = page_tables(job)
@@ -145,17 +145,20 @@ def _head(job: ExportJob, rows: PageRows) -> str:
     lines = [f"<h1>{html.escape(title_of(capture))}</h1>", f"<p>{html.escape(facts)}</p>"]
     lines += [f"<p><code>{html.escape(line)}</code></p>"] if line else []
     far = far_events(capture) if (start, stop) == capture.span else []
-    lines += [f'<p class="muted">{html.escape(text)}</p>' for text in (keys, *far, *_thinned(rows))]
+    lines += [
+        f'<p class="muted">{html.escape(text)}</p>'
+        for text in (keys, *far, *_thinned(rows, job.options.most_boxes))
+    ]
     return f"<header>{''.join(lines)}</header>"
 
 
-def _thinned(rows: PageRows) -> list[str]:
+def _thinned(rows: PageRows, most_boxes: int) -> list[str]:
     texts = []
     if rows.bin_ns:
         texts.append(
             tr(
                 "More than {limit:,} events: those shorter than {time} are merged.",
-                limit=MAX_DRAWN,
+                limit=most_boxes,
                 time=format_duration(rows.bin_ns),
             )
         )

@@ -1,6 +1,6 @@
 """Commands that install what this Warpline lacks: optional packages ("extras") and newer versions.
 
-They fit how it was installed: by pip, uv or pipx, from a checkout, a file or a package index. Nothing is fetched.
+They suit the way it was installed: by pip, uv or pipx, from a checkout, a file or a package index. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MODULES = {
 }
 """Top-level modules of optional packages, and the extra that installs them."""
 _KNOWN_BY = {"gui": "PySide6", "parquet": "pyarrow", "dask": "distributed", "sql": "duckdb", "mcp": "mcp"}
-"""A module of each extra by which it is known to be installed."""
+"""A module of each extra that shows whether it is installed."""
 
 
 def form() -> str:
@@ -45,7 +45,9 @@ def installed_extras() -> set[str]:
 
 def install_command(extra: str) -> str:
     """The command that adds an extra to this installation."""
-    if form() == "bundle":  # nothing can be added to it, and Debian's pip installs into environments alone
+    if (
+        form() == "bundle"
+    ):  # nothing can be added to a bundle, and Debian's pip only installs into virtual environments
         return f"uv tool install {requirement({extra, 'gui'}, PACKAGE)}"
     return _command("install --force", {extra}, PACKAGE, Path(sys.prefix))
 
@@ -56,7 +58,7 @@ def upgrade_command(package: Path = PACKAGE, environment: Path | None = None) ->
 
 
 def _command(verb: str, extras: set[str], package: Path, environment: Path) -> str:
-    """What a tool runs. uv and pipx make an environment anew, so they are told all extras."""
+    """The command of a tool. uv and pipx recreate the environment, so they get all extras."""
     every = requirement(installed_extras() | extras, package)
     upgrades = verb == "upgrade"
     for tool, receipt in {"uv tool": "uv-receipt.toml", "pipx": "pipx_metadata.json"}.items():
@@ -69,9 +71,9 @@ def _command(verb: str, extras: set[str], package: Path, environment: Path) -> s
 
 
 def requirement(extras: set[str], package: Path = PACKAGE) -> str:
-    """What an installer is given, quoted: the checkout, the folder or file it installed from (PEP 610), or the name.
+    """What to pass to an installer, quoted: the checkout, the folder or file of origin (PEP 610), or the name.
 
-    Versions in development are on no package index: their name would fetch something else, or nothing.
+    Development versions are on no package index: their name would fetch something else, or nothing.
     """
     suffix = f"[{','.join(sorted(extras))}]" if extras else ""
     checkout = package.parents[1]

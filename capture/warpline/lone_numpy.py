@@ -13,9 +13,9 @@ _VARIABLE = "OPENBLAS_NUM_THREADS"
 
 
 def load_numpy() -> None:
-    """Imports numpy with one thread, unless the user sets another number or numpy is imported already.
+    """Import numpy with one thread, unless the user sets another number or numpy is already imported.
 
-    The environment is restored afterwards, so that programs started by this process see the user's.
+    The environment is restored afterwards, so that programs started by this process see the user's settings.
     """
     if "numpy" in sys.modules or _VARIABLE in os.environ:
         return

@@ -2,7 +2,7 @@
 
 - HDF5 (2.0.0) crashes (SIGSEGV) when it gets no memory for its cache of a file (`H5AC_create`, when a file is opened or
   created).
-- Python (3.11) hangs in `threading.Thread.start` when the new thread gets its stack but no further memory.
+- Python (3.11) hangs in `threading.Thread.start` when the new thread gets its stack but no other memory.
 
 Mapping memory first fails with an error instead.
 """
@@ -16,7 +16,7 @@ _ROOM_BYTES = 16 << 20
 
 
 def require_memory(count: int = 1) -> None:
-    """Raises MemoryError unless there is memory for so many threads or HDF5 files."""
+    """Raises MemoryError unless there is memory for ``count`` threads or HDF5 files."""
     try:
         mmap.mmap(-1, count * _ROOM_BYTES).close()
     except OSError as error:

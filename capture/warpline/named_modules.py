@@ -1,4 +1,4 @@
-"""Finds built-in modules by their names: a new importer or exporter is one new file, and no list names it."""
+"""Finds built-in modules by their names: adding an importer or exporter takes one new file and no list entry."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def modules_named(package: str, ending: str) -> list[str]:
         if module.name.endswith(ending):
             names.append(module.name)
         elif module.ispkg:
-            # Not the finder's path, which finders of frozen programs lack.
+            # Not the finder's path: finders of frozen programs have none.
             own = [str(Path(folder) / module.name.rpartition(".")[2]) for folder in folders]
             inside = pkgutil.iter_modules(own, f"{module.name}.")
             names += [inner.name for inner in inside if inner.name.endswith(ending)]

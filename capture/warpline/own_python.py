@@ -16,7 +16,7 @@ ROOT = str(Path(__file__).resolve().parents[1])
 
 
 def own_python(module: str) -> list[str]:
-    """The beginning of a command that runs a module as ``python -m`` would; its arguments follow.
+    """The first words of a command that runs a module like ``python -m``; the module's arguments follow.
 
     The process is isolated (``-I``): it ignores the current folder and ``PYTHON*``, and passes both on to programs it
     starts. It finds every module that this process finds (an installation below ``PYTHONPATH``, a checkout), but after
@@ -31,7 +31,7 @@ def own_python(module: str) -> list[str]:
 
 
 def python_of_programs() -> str:
-    """The Python that runs a script to be recorded: this one; in a bundle, which is no Python, the first on PATH."""
+    """The Python that runs a recorded script: this one, or in a bundle, which is no Python, the first on PATH."""
     if getattr(sys, "frozen", False):
         return shutil.which("python3") or sys.executable
     return sys.executable
@@ -43,7 +43,7 @@ def forget_current_folder() -> None:
 
 
 def outside_current_folder(places: list[str]) -> list[str]:
-    """The places other than the current folder; it stays when this package lies there."""
+    """The paths without the current folder, unless this package lies in it."""
     try:
         here = os.path.realpath(os.getcwd())
     except OSError:  # it was removed

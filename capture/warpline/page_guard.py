@@ -46,7 +46,7 @@ class GuardedMap(mmap.mmap):
     _was_lost = False
 
     def watch(self, address: int) -> None:
-        """Starts guarding the map, which begins at ``address`` in memory."""
+        """Start guarding the map, which begins at ``address`` in memory."""
         self._helper, self._address = _enabled, address
         if self._helper is not None:
             self._number = self._helper.warpline_guard_add(address, len(self))
@@ -64,7 +64,7 @@ class GuardedMap(mmap.mmap):
 
     def close(self) -> None:
         """Closes the map. Raises BufferError while a view of it exists; the map then stays guarded."""
-        # First, because the next map may lie at the same address, and its lost pages are not ours.
+        # First stop guarding: the next map may lie at the same address, and its lost pages are not ours.
         is_watched = self._number >= 0
         self._unwatch()
         try:

@@ -1,6 +1,6 @@
 """Plug-ins: what installed distributions add to Warpline through entry points.
 
-Every kind of plug-in is loaded and checked here, by one rule: a broken plug-in never stops the others. It stays listed
+Every kind of plug-in is loaded and checked here, and a broken one never stops the others. It stays listed
 under its name, and using it reports the reason.
 """
 
@@ -60,12 +60,12 @@ def distribution_of(point: EntryPoint) -> str:
 
 @cache
 def _all_entry_points() -> Any:
-    # Read once for all groups: each reading looks at every installed distribution.
+    # Read once for all groups: each read visits every installed distribution.
     return metadata.entry_points()
 
 
 def forget() -> None:
-    """Look for distributions again next time, since one came or went while this process runs."""
+    """Look for distributions again next time: one was installed or removed while this process runs."""
     _all_entry_points.cache_clear()
 
 

@@ -55,5 +55,5 @@ def _visible(stream: TextIO) -> TextIO:
 
 
 def steered(stream: TextIO) -> TextIO:
-    """The stream itself, for texts that control the terminal on purpose."""
+    """The unguarded stream, for texts that control the terminal on purpose."""
     return stream.stream if isinstance(stream, VisibleStream) else stream

@@ -32,7 +32,7 @@ def first_finding_line(path: Path, shown: Path, events: int) -> str:
         )
     except KeyboardInterrupt:
         return ""
-    except Exception as error:  # the recording is complete, and the exit status is the program's
+    except Exception as error:  # the recording is complete, so the exit status stays the program's
         return tr("{path} could not be checked: {error}", path=shown, error=error)
 
 

@@ -17,7 +17,7 @@ _WITH_SLOTS = re.compile(r"([^:\s]+):(\d{1,5})")
 
 @dataclass(frozen=True)
 class Host:
-    """A host and how many processes it is for; 0 when nobody said so."""
+    """A host and its number of processes; 0 when not given."""
 
     name: str
     slots: int = 0
@@ -44,11 +44,11 @@ def hosts_of(text: str | None) -> list[Host]:
 
 
 def variables_of(hosts: Sequence[Host], rank: int) -> dict[str, str]:
-    """What the program of a host finds in its environment: its number, their count, and the same for ``torchrun``.
+    """Environment variables for the program of a host: its number, the number of hosts, and the same for ``torchrun``.
 
-    ``torchrun`` takes options that it is not given from ``PET_…`` (``torch/distributed/argparse_util.py``).
+    ``torchrun`` takes missing options from ``PET_…`` variables (``torch/distributed/argparse_util.py``).
     """
-    # What is left of @ is a user of ssh.
+    # The text before @ is a user of ssh.
     first = hosts[0].name.rpartition("@")[2]
     values = {
         "WARPLINE_RANK": str(rank),

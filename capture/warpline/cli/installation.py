@@ -44,7 +44,7 @@ def this_installation() -> Installation:
 
 
 def upgrade_command(form: str, package: Path, environment: Path) -> str:
-    """What brings the newest version to an installation: a package in an environment of Python."""
+    """The command that upgrades an installation: of a package in a Python environment."""
     if form == "checkout":
         return "git pull && make setup"
     if form == "bundle":

@@ -46,14 +46,14 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_beginning(args: argparse.Namespace) -> None:
-    """Raises UsageError when two options say when to begin."""
+    """Raises UsageError when two options set when to begin."""
     if args.wait and (args.delay or args.capture_range != "none"):
         option = "--delay" if args.delay else "--capture-range"
         raise UsageError(tr("--wait and {option} both say when to begin; leave one out", option=option))
 
 
 def long_time_ns(text: str) -> int:
-    """``type=`` for a time that may be minutes and hours as well (``10m``, ``1.5h``); int64 ns, positive."""
+    """``type=`` for a time that may also be in minutes and hours (``10m``, ``1.5h``); int64 ns, positive."""
     for unit, seconds in (("min", 60), ("m", 60), ("h", 3600)):
         number = text.removesuffix(unit)
         if number != text and re.fullmatch(_NUMBER, number):

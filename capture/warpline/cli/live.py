@@ -35,7 +35,7 @@ class LiveCommand:
         spool = find_recording(args.recording)
         if not (spool / SOCKET_FILE).exists():
             raise RecordingError(f"{spool}: nothing is recording there")
-        # The window belongs to the application, which registers its command.
+        # The application registers the command that opens the window.
         return load("view").run(argparse.Namespace(files=[str(spool)]))
 
 

@@ -10,7 +10,7 @@ from warpline.untrusted import visible
 
 
 class ProgressLine:
-    """One line on a terminal, rewritten; nothing when standard error is no terminal."""
+    """One line on a terminal, rewritten in place; nothing is shown if standard error is not a terminal."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()

@@ -109,6 +109,6 @@ def _lines(is_terminal: bool, pending: list[str]) -> Iterator[str]:
             print()
             return
         except KeyboardInterrupt:
-            # Drops what was begun, as shells do.
+            # Drop the unfinished query, as shells do.
             pending.clear()
             print()

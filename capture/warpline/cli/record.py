@@ -183,7 +183,7 @@ class RecordCommand:
         from warpline.recording.sources.registry import default_trace, default_trace_of
 
         report, place = status_writer(args.status_fd), chosen_place(args)
-        # The command of another machine cannot be looked at from here.
+        # A command on another machine cannot be inspected from here.
         usual = default_trace_of(command) if place is None else default_trace()
         options = RecordingOptions(
             trace=with_operators(args.trace or usual, args.torch_shapes),
@@ -373,7 +373,7 @@ def summary_line(result: Result) -> str:
 
 
 def shortest(path: Path) -> Path:
-    """As it is written from here, where that is shorter."""
+    """The path relative to the current folder, if that is shorter."""
     try:
         return path.relative_to(Path.cwd())
     except (ValueError, OSError):
@@ -381,7 +381,7 @@ def shortest(path: Path) -> Path:
 
 
 def _default_name(command: list[str]) -> str:
-    # "python train.py" is better called train than python.
+    # Name "python train.py" after train, not after python.
     script = next((word for word in command[1:] if word.endswith(".py")), command[0])
     return f"{Path(script).stem or 'capture'}-{time.strftime('%Y%m%d-%H%M%S')}.h5"
 

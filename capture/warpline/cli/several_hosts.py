@@ -45,7 +45,7 @@ class _Child:
     streams: dict[int, int]
     """Descriptors to read from, and ours to write to."""
     alive: int
-    """A descriptor that is at its end when the process has ended. What it starts does not have the other end."""
+    """A descriptor that reaches its end when the process ends: programs that it starts do not inherit the other end."""
     rest: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -67,7 +67,7 @@ def record_on_each(
     before = [_identity(path) for path in outputs]
     sys.stdout.flush()
     sys.stderr.flush()
-    # Before the first process starts: a signal that comes early is passed on to all of them.
+    # Before the first process starts, so that an early signal is passed on to all of them.
     signals = _signal_queue()
     try:
         children: list[_Child] = []
@@ -150,7 +150,7 @@ def _begin(
         status = FAILED
         try:
             signals.close()
-            # Only our parent reads these: where it has been killed, nobody does.
+            # Only our parent reads these; if it was killed, nobody does.
             for descriptor in (alive, *(read for read, _write in pipes.values()), *_descriptors(before)):
                 os.close(descriptor)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -183,7 +183,7 @@ def _descriptors(children: Sequence[_Child]) -> list[int]:
 
 
 def _show(children: Sequence[_Child], signals: SignalQueue | LocalSignals) -> None:
-    """Write what the children write, line by line, until they have ended; pass signals on to them.
+    """Print the children's output, line by line, until they have ended; pass signals on to them.
 
     What they started may live on with their streams, such as a shared connection of ssh.
     """
@@ -233,7 +233,7 @@ def _write_lines(child: _Child, descriptor: int, data: bytes) -> None:
         lines, rest = [*lines, rest], b""
     child.rest[descriptor] = rest
     text = b"".join(b"[%s] %s\n" % (os.fsencode(child.host), line) for line in lines)
-    # As for a program whose reader has gone, the rest is dropped; the recordings go on.
+    # The reader has gone: drop the rest, as any program would; the recordings go on.
     with contextlib.suppress(BrokenPipeError):
         while text:
             text = text[os.write(child.streams[descriptor], text) :]

@@ -49,7 +49,7 @@ class SeveralRecordings:
     def snapshot(self, next_steps: int) -> list[RecorderReply]:
         """Have all of them record the same steps to come: the first ones that no training has begun by then.
 
-        If one of them refuses, none of them records.
+        If one of them refuses, none records.
         """
         answers = self.ask("status")
         if len(answers) == 1 and not answers[0].error:
@@ -59,7 +59,7 @@ class SeveralRecordings:
             if any(answer.error for answer in answers):
                 return answers
             gained = max(0, _most_steps(answers) - _most_steps(before))
-            # The answers may be as old as asking takes, in which `gained` steps end, and the request takes as long.
+            # The answers may be as old as asking takes; `gained` steps end in that time, and as many during the request.
             first = max(2, _most_steps(answers) + 1 + 2 * attempt * gained)
             replies = self.ask("snapshot", next_steps=next_steps, first=first)
             if not any(answer.error for answer in replies):

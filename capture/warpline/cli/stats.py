@@ -98,7 +98,7 @@ class StatsCommand:
             names = [spec.name for spec in reports()]
         for name in names:
             find_report(name)
-        # Who only lists reports needs no HDF5.
+        # Listing reports needs no HDF5.
         from warpline.library.opening import open_path
         from warpline.library.selecting import select
         from warpline.model.progress import never
@@ -124,7 +124,7 @@ class StatsCommand:
 
 
 def _list(capture: Capture, selection: Selection) -> int:
-    """What there is for each report, told by what the capture holds: none is computed for it."""
+    """Which reports have data, judged by what the capture holds; no report is computed."""
     from warpline.analysis.framework.not_recorded import lacking
     from warpline.analysis.framework.registry import reports
     from warpline.analysis.framework.selection import View

@@ -180,7 +180,7 @@ def _watch(
 
 
 def _draw(lines: list[str], *, is_first: bool) -> None:
-    """Draw over the former picture."""
+    """Draw over the previous picture."""
     size = shutil.get_terminal_size()
     control = steered(sys.stdout)
     control.write((_HOME + _CLEAR_REST) if is_first else _HOME)

@@ -1,4 +1,4 @@
-"""The lines that ``warpline top`` prints of a range of a capture."""
+"""The lines that ``warpline top`` prints about a range of a capture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Row = dict[str, Any]
 
 
 def picture(capture: Capture, name: str, start_ns: int, stop_ns: int, recorded_ns: int) -> list[str]:
-    """Threads by their states with what they wait for or run, the hottest line, GPUs and steps, of [start, stop).
+    """States of threads, what they wait for or run, the hottest line, GPUs and steps in [start, stop).
 
     ``recorded_ns`` is the length of the whole recording, of which the capture may be a part.
     """

@@ -43,7 +43,7 @@ class Catalogue:
         return entry.translations[min(self._form(count), len(entry.translations) - 1)]
 
     def data(self, text: str) -> str:
-        """A text of a capture or of a report, translated as far as it is made of messages."""
+        """A text of a capture or report, translated as far as it consists of messages."""
         if isinstance(text, Message) and (translation := self._message(text)) is not None:
             return translation
         return self._messages.translated(text)

@@ -50,8 +50,8 @@ def system_language() -> str:
 def install(choice: str = SYSTEM) -> str:
     """Switches to a language and returns its name; ``system`` takes the environment's.
 
-    One without a catalogue is English. So is one whose catalogue cannot be read, with a warning (`UserWarning`) for
-    who writes it.
+    Without a catalogue, texts are English; also if the catalogue cannot be read, with a warning (`UserWarning`) for
+    its author.
     """
     language = system_language() if choice == SYSTEM else choice
     path = next((path for path in _files() if path.stem == language), None) if language != ENGLISH else None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 MAX_MESSAGES = 1 << 16
-"""Messages that a file keeps; further texts are plain English."""
+"""Number of messages stored in a file; any further text is plain English."""
 
 _WIDE_STOPS = "。！？；"
 _JOINED = re.compile(r"\{\d+\}(?:[^{}]*\{\d+\})*")
@@ -36,7 +36,7 @@ class Message(str):
     fields: dict[str, Any]
 
     def __new__(cls, text: str, template: str = "", fields: Mapping[str, Any] | None = None) -> Self:
-        """Without a template the text is its own."""
+        """Without a template, the text is its own template."""
         message = super().__new__(cls, text)
         message.template = template or str(text)
         message.fields = dict(fields or {})
@@ -68,7 +68,7 @@ def sentences(texts: Iterable[str]) -> str:
 
 
 def is_joined(template: str) -> bool:
-    """Whether `joined` made this template: numbered fields with separators and no other text."""
+    """Whether `joined` made this template: only numbered fields and separators."""
     return _JOINED.fullmatch(template) is not None
 
 
@@ -106,7 +106,7 @@ def read_messages(table: object) -> dict[str, Message]:
                 messages[text] = Message(text, template, fields)
     for message in messages.values():
         texts = {name: value for name, value in message.fields.items() if isinstance(value, str) and value}
-        # Fields are parts of the text; a damaged file could lead readers in circles otherwise.
+        # Fields must be parts of the text; otherwise a damaged file could send readers in circles.
         if sum(map(len, texts.values())) < len(message):
             message.fields |= {name: messages.get(value, value) for name, value in texts.items()}
     return messages

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from string import Formatter
 from typing import NamedTuple
 
-# What texts are put together with: parts of a title, several reasons, who says something and what.
+# Separators in joined texts: between parts of a title, between reasons, between a speaker and a statement.
 _SEAMS = re.compile("( · |; |: |  )")
 _MOST_PIECES = 32
 # Fields of these names hold digits; no field goes beyond " · ": "GPU {number}" is not "GPU time" nor "GPU 0 · H200".
@@ -54,7 +54,7 @@ class Messages:
             if "{" not in message.text + message.plural:
                 self._whole[message.text] = message.translations[0]
                 continue
-            # One that consists of fields would fit every text.
+            # A template of nothing but fields would fit every text.
             if any(map(str.isalpha, _literals(message.text))):
                 for template in (_template(text, message) for text in message[:2] if text):
                     key = template.start[:_KEY] or template.stop[-_KEY:]
@@ -71,7 +71,7 @@ class Messages:
         return translation
 
     def _find(self, text: str) -> str:
-        """The longest messages that stand between seams, from the left."""
+        """The longest messages between separators, from the left."""
         pieces = _SEAMS.split(text, _MOST_PIECES)
         parts: list[str] = []
         at = 0
@@ -99,7 +99,7 @@ class Messages:
                     match = pattern.fullmatch(text)
                     if match is not None:
                         best = length, message, match.groupdict()
-        # The one that says most fits best: "Stream {number} · NVTX" before "Stream {number}".
+        # The most specific template fits best: "Stream {number} · NVTX" before "Stream {number}".
         return None if best is None else self._filled(best[1], best[2])
 
     def _filled(self, message: Template, values: dict[str, str]) -> str:
@@ -107,10 +107,10 @@ class Messages:
         if message.plural:
             values = {
                 "count": "1"
-            } | values  # "the first step": English leaves the one out, others may say it
+            } | values  # "the first step": English omits the number 1, other languages may need it
             form = self._form(int(values["count"].replace(",", "").replace("?", "") or 0))
         translation = message.translations[min(form, len(message.translations) - 1)]
-        # A field holds what was written there, its digits grouped already: a translation's own format has no say.
+        # A field holds the text as written, digits already grouped: the translation's own format does not apply.
         return "".join(
             literal + (self.translated(values.get(name, "")) if name else "")
             for literal, name, _format, _conversion in Formatter().parse(translation)

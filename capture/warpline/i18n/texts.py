@@ -32,8 +32,8 @@ def language() -> str:
 def tr(text: str, context: str = "", /, **fields: object) -> str:
     """The translation of ``text``, with its ``{name}`` fields filled in after translating.
 
-    Fill fields here and not with an f-string, so that the literal is what translators see. ``context`` tells texts
-    apart that are one in English and two in another language.
+    Pass fields as arguments, not in an f-string: translators see the literal. ``context`` distinguishes texts
+    that are the same in English but differ in another language.
     """
     return _filled(_in_use.text(context, text) if _in_use is not None else None, text, fields)
 
@@ -61,7 +61,7 @@ def english_n(singular: str, plural: str, count: int, /, **fields: object) -> st
 
 
 def forms(singular: str, plural: str, /) -> tuple[str, str]:
-    """Both English forms of a text with a number, for `english_n` once it has been counted."""
+    """Both English forms of a text with a number, to be passed to `english_n` once the number is known."""
     return singular, plural
 
 

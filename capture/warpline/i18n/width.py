@@ -1,4 +1,4 @@
-"""How much room texts of any language take on a terminal."""
+"""How many terminal columns texts of any language take."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def _character_width(character: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """The text with blanks behind it, ``width`` columns wide; longer ones stay as they are."""
+    """The text padded with blanks to ``width`` columns; longer ones stay unchanged."""
     return text + " " * (width - text_width(text))

@@ -39,7 +39,7 @@ else:
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor for reading a regular file that others may have made; no link is followed and no FIFO waited for.
+    """Open for reading a regular file that others may have made; follows no link and waits for no FIFO.
 
     Raises OSError when it is anything else, or cannot be opened.
     """
@@ -75,7 +75,7 @@ if sys.platform == "linux":
 else:
 
     def reserve(descriptor: int, offset: int, nbytes: int) -> bool:
-        """False: this system reserves no disk space."""
+        """False: this system cannot reserve disk space."""
         del descriptor, offset, nbytes
         return False
 
@@ -84,7 +84,7 @@ if sys.platform == "win32":
     FILES_HAVE_OWNERS = False
 
     def is_mine_alone(status: os.stat_result) -> bool:
-        """False: the status does not tell whose file it is."""
+        """False: on this system, a file's status does not show its owner."""
         del status
         return False
 
@@ -97,10 +97,10 @@ else:
 
 
 def will_need(mapped: mmap.mmap, first: int, stop: int) -> None:
-    """Tells the system that these bytes of a map are read next, so that it loads their pages together."""
+    """Tell the system that these bytes of a map will be read next, so that it loads their pages together."""
     if hasattr(mapped, "madvise") and hasattr(mmap, "MADV_WILLNEED"):
         first -= first % mmap.PAGESIZE
-        with contextlib.suppress(OSError):  # advice; a file that was cut off has no such pages
+        with contextlib.suppress(OSError):  # only advice: a truncated file has no such pages
             mapped.madvise(mmap.MADV_WILLNEED, first, max(1, stop - first))
 
 
@@ -109,7 +109,7 @@ class FileInUseError(OSError):
 
 
 def remove(path: Path) -> None:
-    """Removes a temporary file, if it is there. On Windows one that is mapped stays, and goes with its folder."""
+    """Remove a temporary file, if it exists. On Windows, a mapped file stays, and is removed with its folder."""
     try:
         path.unlink(missing_ok=True)
     except PermissionError:
@@ -118,7 +118,7 @@ def remove(path: Path) -> None:
 
 
 def replace(made: Path, path: Path) -> None:
-    """Renames a file to ``path``, in place of what is there. Raises FileInUseError and OSError."""
+    """Rename a file to ``path``, replacing any file there. Raises FileInUseError and OSError."""
     try:
         made.replace(path)
     except PermissionError as error:

@@ -1,4 +1,4 @@
-"""Temporary folders that are always removed: when closed, or before the next one is created beside them.
+"""Temporary folders that are always removed: when closed, or at the latest before the next one is created there.
 
 The process that uses a folder holds a lock on it, which the system releases when the process ends for any reason. A
 folder without a lock was left by a process that was killed.
@@ -44,7 +44,7 @@ class TemporaryFolder:
         self._held = held
 
     def keeps(self, mapped: mmap.mmap) -> None:
-        """Names a map of a file in the folder. Windows removes no mapped file: a folder that is closed goes with its
+        """Registers a map of a file in the folder. Windows removes no mapped file: a closed folder is removed with its
         last map there.
         """
         if sys.platform == "win32":
@@ -57,7 +57,7 @@ class TemporaryFolder:
             os.close(self._held)
             self._held = -1
         if self.path.exists():
-            # `rmtree` ran out of descriptors, or Windows kept the lock's file; closing the lock has freed both.
+            # `rmtree` ran out of descriptors, or Windows kept the lock file; closing the lock has freed both.
             with contextlib.suppress(OSError):
                 for name in os.listdir(self.path):
                     (self.path / name).unlink()
@@ -103,7 +103,7 @@ else:
     def hold(path: Path, *, alone: bool = False) -> int | None:
         """Locks a folder for this process until the returned descriptor is closed; None when another process has it.
 
-        Where the file system has no locks, a descriptor nevertheless; None with ``alone``, which asks to be sure.
+        On a file system without locks, returns a descriptor anyway; with ``alone``, which asks for certainty, None.
 
         Raises OSError when the folder cannot be opened; a symbolic link is not followed.
         """

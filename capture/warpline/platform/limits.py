@@ -1,4 +1,4 @@
-"""Limits that the system sets to a process, where it has them."""
+"""Limits that a process can ask the system for, where it has them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Limit this process to the addresses it has and some more, on Linux."""
+    """Limit this process to its present address space plus ``more_bytes``; on Linux only."""
     if sys.platform == "linux":
         import resource
 
@@ -18,12 +18,12 @@ def limit_memory(more_bytes: int) -> None:
         if hard != resource.RLIM_INFINITY:
             most = min(most, hard)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        # A crash for want of memory leaves no file.
+        # A crash for lack of memory must leave no core file.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def end_after(seconds: float) -> None:
-    """Have the system end this process some time later, whatever it does then; 0: never. Not on Windows."""
+    """Have the system end this process after some time, whatever it is doing then; 0: never. Not on Windows."""
     if sys.platform != "win32":
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -39,7 +39,7 @@ _X11_LIBRARIES = (
 def install_command(message: str, distributions: list[str] | None = None) -> str | None:
     """The command that installs the library that an import error names; None where it is not known.
 
-    ``distributions`` are names as in os-release, the most special first; by default those of this machine.
+    ``distributions`` are names as in os-release, most specific first; by default those of this machine.
     """
     packages = _PACKAGES.get(message.partition(".so")[0].strip())
     if packages is None:

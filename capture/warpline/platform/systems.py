@@ -1,4 +1,4 @@
-"""The system this runs on, and what follows from it for displays and cores."""
+"""The system this runs on, and what that means for displays and cores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shell_quoted(text: str) -> str:
         import subprocess
 
         return subprocess.list2cmdline([text])
-    else:  # as checkers of types know platforms
+    else:  # a test that type checkers understand
         return shlex.quote(text)
 
 
@@ -60,7 +60,7 @@ def can_open_windows() -> bool:
 
 
 def has_screen() -> bool:
-    """Whether somebody could see a window."""
+    """Whether a screen is there to show a window."""
     if os.environ.get("QT_QPA_PLATFORM") in {"offscreen", "minimal"}:
         return False
     needs_server = sys.platform not in {"darwin", "win32"}
@@ -68,7 +68,7 @@ def has_screen() -> bool:
 
 
 def has_own_file_dialogs() -> bool:
-    """Whether users know one file dialog from every program: on macOS and Windows; desktops of Linux differ."""
+    """Whether the system has one file dialog for all programs, which users know: macOS and Windows do, Linux does not."""
     return sys.platform in {"darwin", "win32"}
 
 
@@ -78,23 +78,23 @@ def pictures_need_offscreen() -> bool:
 
 
 def fork() -> int:
-    """Copies this process: 0 in the copy, else its id. Raises OSError on Windows, which cannot."""
+    """Fork this process; returns 0 in the child, else its id. Raises OSError on Windows, which cannot fork."""
     if sys.platform != "win32":
         return os.fork()
-    else:  # as checkers of types know platforms
+    else:  # a test that type checkers understand
         raise OSError("Windows cannot fork")
 
 
 def kill_group(leader: int) -> None:
-    """Ends a process group, named by its leader, at once. Raises OSError where there is none, as on Windows."""
+    """Kill a process group, named by its leader. Raises OSError where there is none, as on Windows."""
     if sys.platform != "win32":
         os.killpg(leader, signal.SIGKILL)
-    else:  # as checkers of types know platforms
+    else:  # a test that type checkers understand
         raise OSError("Windows has no process groups")
 
 
 def stop_waiting(pipe: int) -> None:
-    """Makes reads of a pipe return at once, with BlockingIOError where there is nothing. Windows' pipes wait."""
+    """Make reads of a pipe return at once, with BlockingIOError if it is empty. Not possible on Windows."""
     if sys.platform != "win32":
         os.set_blocking(pipe, False)
 

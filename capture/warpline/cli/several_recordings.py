@@ -59,7 +59,7 @@ class SeveralRecordings:
             if any(answer.error for answer in answers):
                 return answers
             gained = max(0, _most_steps(answers) - _most_steps(before))
-            # The answers may be as old as asking takes; `gained` steps end in that time, and as many during the request.
+            # The answers may be as old as asking takes: `gained` steps end meanwhile, and as many during the request.
             first = max(2, _most_steps(answers) + 1 + 2 * attempt * gained)
             replies = self.ask("snapshot", next_steps=next_steps, first=first)
             if not any(answer.error for answer in replies):

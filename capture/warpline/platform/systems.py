@@ -68,7 +68,7 @@ def has_screen() -> bool:
 
 
 def has_own_file_dialogs() -> bool:
-    """Whether the system has one file dialog for all programs, which users know: macOS and Windows do, Linux does not."""
+    """Whether one file dialog serves all programs, so that users know it: on macOS and Windows, not on Linux."""
     return sys.platform in {"darwin", "win32"}
 
 

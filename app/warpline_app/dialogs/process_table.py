@@ -92,7 +92,7 @@ class ProcessModel(QAbstractTableModel):
 
 
 class _Filter(QSortFilterProxyModel):
-    """Keeps processes in which each word occurs. Sorts when asked to, not whenever a number changes."""
+    """Keeps processes in which each word occurs. Sorts only when asked to, not whenever a number changes."""
 
     def __init__(self, source: ProcessModel) -> None:
         super().__init__(source)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def event_in(after: Capture, before: Capture, row: int | None) -> int | None:
     """The row in ``after`` of an event of ``before``: on the same track, with its start, name and kind.
 
-    Both count their times from the same moment. None when there is no such event.
+    Times of both count from the same moment. None when there is no such event.
     """
     if row is None:
         return None

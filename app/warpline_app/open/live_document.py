@@ -122,7 +122,7 @@ class LiveDocument(Document):
             highlight=names_in(capture, before, state.highlight),
         )
         start, stop = capture.activity.range_ns
-        if capture.span[0]:  # a part of the recording: what it leaves out had its activity, too
+        if capture.span[0]:  # a part of the recording: what it leaves out was active, too
             start = min(start, state.activity[0])
         is_whole = start <= 0 and stop == capture.span[1]
         state.set_activity(None if is_whole else (start + moved_ns, stop + moved_ns))

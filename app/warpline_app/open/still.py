@@ -98,7 +98,7 @@ class Still(Document):
 
     def _take(self) -> None:
         """Show what is in view and selected in the timeline."""
-        # It ends later than this capture; times must not be cut.
+        # The live capture ends later than this one; times must not be cut.
         with self.state.unrecorded():
             self.state.set_span(*self.live.state.span)
         for copy in _SHARED.values():

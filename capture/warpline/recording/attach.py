@@ -51,7 +51,7 @@ def attach(
     """Record the process ``pid`` and its children and write the capture. Call it from the main thread.
 
     With ``loads_agent`` the program loads the agent itself, using the ``variables`` of the *started* status.
-    ``finish`` does something else with the spool than writing the capture (`write_capture`).
+    ``finish`` handles the spool at the end; by default it writes the capture (`write_capture`).
 
     Raises RecordingError when there is no such process, the recording cannot begin or its capture cannot be written.
     """

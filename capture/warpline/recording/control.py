@@ -31,7 +31,7 @@ _LONGEST_REPLY = 1 << 20
 
 
 class Refused(RecordingError):
-    """A recorder does not do what it is asked for; ``is_late`` when it would have done it earlier."""
+    """A recorder refuses a request; ``is_late`` if it would have accepted it earlier."""
 
     def __init__(self, why: str, *, is_late: bool) -> None:
         super().__init__(why)
@@ -168,7 +168,7 @@ def is_recording(directory: Path) -> bool:
         try:
             with _short_name(directory) as name:
                 client.connect(name)
-        except BlockingIOError:  # it listens, but has not accepted others yet
+        except BlockingIOError:  # it listens but has not yet accepted the others
             return True
         except OSError:
             return False
@@ -286,7 +286,7 @@ def _running() -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _short_name(directory: Path) -> Iterator[str]:
-    """A path of the socket that fits the 108 bytes of a socket address, however deep the directory is."""
+    """A path to the socket that fits the 108 bytes of a socket address, however deep the directory is."""
     descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}/{SOCKET_FILE}"

@@ -59,7 +59,7 @@ def finalise(
     ``files`` is a folder with files of the machine it was recorded on, for a recording of another machine.
     With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time; what ended before
     ``since_ns`` is left out then, as a ring would. ``read`` is what `read_spools` gave, or as much of it as
-    matters since then; the file is for reading it once.
+    matters since then; it may be read only once.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """

@@ -43,7 +43,7 @@ class ProcessList:
         self._users: dict[int, str] = {}
 
     def read(self, without: Iterable[int] = ()) -> list[RunningProcess]:
-        """The processes but ``without``, by process id. Threads of the kernel and zombies are left out."""
+        """The processes by process id, except ``without``. Kernel threads and zombies are left out."""
         left_out = set(without)
         used: dict[tuple[int, int], tuple[int, int]] = {}
         read = [
@@ -94,7 +94,7 @@ class ProcessList:
 
 
 def what_joins(pid: int, trace: Iterable[str]) -> tuple[Source, ...]:
-    """For each source that some names of ``--trace`` select: whether it can record a process that runs already; a
+    """For each source that some names of ``--trace`` select: whether it can record a running process; a
     remark or the reason why not, and the remedy.
 
     Raises RecordingError when the process has ended or belongs to another user.

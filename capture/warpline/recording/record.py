@@ -55,7 +55,7 @@ def record(
 
     ``report`` receives status updates as plain values (docs/recording.md, *Status*). Call it from the main thread: it
     handles signals until it returns.
-    ``finish`` does something else with the spool than writing the capture (`write_capture`).
+    ``finish`` handles the spool at the end; by default it writes the capture (`write_capture`).
 
     Raises RecordingError when the recording cannot begin or its capture cannot be written. If the capture fails, the
     spool directory is kept and the message names it.

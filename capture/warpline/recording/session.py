@@ -20,9 +20,9 @@ SESSION_BEGINS = b'{\n "output": '
 LATEST_NS = 1 << 61
 """Later than any CLOCK_MONOTONIC time: 73 years."""
 _MOST_BYTES = 16 << 20
-"""Of a session file; the kernel takes command lines of a few MiB."""
+"""The largest session file read; the kernel allows command lines of a few MiB."""
 _LATEST_WALL_NS = 1 << 63
-"""Later than any wall clock: one that is set wrong may show any year."""
+"""Upper limit of wall clock times: a wrongly set clock may show any year."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "output": str,
     "command": list,
@@ -146,7 +146,7 @@ class Session:
     """Recorded on another machine: a path of the program is not the file of that name here."""
     first_step: int = 0
     until_step: int = 0
-    """The steps of training that a snapshot was asked for: from the first one to before the other; 0 for all."""
+    """The training steps of a snapshot: from the first up to, but not including, the second; 0 for all."""
     is_cut: bool = False
     """Only the end of the recording is kept, so there is no snapshot of the threads at its start."""
 

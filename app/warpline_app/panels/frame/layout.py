@@ -52,7 +52,7 @@ class PanelLayout(QObject):
         self._places: dict[str, QRect] = {}
         self._hint: QRubberBand | None = None
         self._needed_px = 0
-        # Not the least size of its tabs, of which a hidden comparison would squeeze the panels of all others.
+        # Not the minimum size of its tabs: a hidden comparison would squeeze the panels of all others.
         center.setMinimumSize(*_LEAST_CENTER_PX)
         self._inner = SharedRoom(
             Qt.Orientation.Vertical, center, self.bottom, lambda whole: bottom_height(whole, self._needed_px)

@@ -179,7 +179,7 @@ class RooflinePanel(ComputedPanel):
         top = math.log10(max(roofs.values()))
         self.chart.line(np.array([low, top - bandwidth]), np.array([low + bandwidth, top]), color)
         memory = tr("memory: {rate:,.0f} GB/s", rate=roofline.model.memory)
-        # Left of a point of the rising line and above it is always room.
+        # To the left of the rising line and above it there is always room.
         place = low + _LABEL_AT * (top - bandwidth - low)
         self.chart.label(place, place + bandwidth, memory, color, above=True, right=True)
         for precision, peak in sorted(roofs.items(), key=lambda roof: -roof[1]):

@@ -219,7 +219,7 @@ class SourcePanel(ComputedPanel):
                 tr("Open in default editor"),
                 lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(path)),
             )
-            # A file of that name here is another one.
+            # A file of that name on this machine is a different one.
             editor.setEnabled(not far_host(self.document.capture))
         return menu
 

@@ -178,7 +178,7 @@ def compare(
             _repeated_parts(side_b, views[len(a) :]),
         )
         parts = varied_parts(parts, "runs" if len(runs) > 2 else "steps", values_a, values_b)
-    # What other programs took is no part of a cure.
+    # Time that other programs took is not gained by a cure.
     gained_ns = -sum(part.difference_ns for part in parts if part.cause != "runnable")
     return Comparison(
         a=side_a,

@@ -26,7 +26,7 @@ CONTRIBUTORS = 3
 _TWICE, _TIMES = 2, 10
 _NAME_WIDTH = 120
 _NAMED = 8
-"""How many facts that only one side has are named; JSON has all."""
+"""How many facts found on only one side are named; JSON has all."""
 NOTHING = "–"
 _WORTH_A_LINE = 0.01
 """Contributors with a smaller share of the difference are left out of the text."""

@@ -144,7 +144,7 @@ def match_names(a: Iterable[Key], b: Iterable[Key], *, is_exact: bool = False) -
 def _moved(a: Iterable[Key], b: Iterable[Key]) -> list[MatchedName]:
     """The functions of which each side has lines that the other lacks, each with all its lines.
 
-    All, because a line that both sides have may be another statement on the other side.
+    All, because a line number that both sides have may be a different statement on each.
     """
     lines_a, lines_b = _by_function(a), _by_function(b)
     return [

@@ -77,6 +77,6 @@ def find_predictions(
 
 
 def _same(finding: Finding, diagnosis: Diagnosis) -> list[Finding]:
-    """The findings of a diagnosis with the same cause and function. Lines move in a program that is changed."""
+    """The findings of a diagnosis with the same cause and function; lines move when a program changes."""
     key = finding.id, finding.title, finding.where.function
     return [other for other in diagnosis.findings if (other.id, other.title, other.where.function) == key]

@@ -12,11 +12,11 @@ Interval = tuple[float, float]
 RESAMPLES = 2_000
 LEVEL = 0.95
 FEWEST = 3
-"""The least number of values on each side for an interval."""
+"""The least number of values on each side that an interval needs."""
 _DRAWN_ONE_BY_ONE = 400
 """With more values, only the position of the median is drawn, not every value."""
 _NORMAL = 1.959964
-"""Standard deviations around the mean that hold `LEVEL` of a normal distribution."""
+"""Standard deviations around the mean that contain `LEVEL` of a normal distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ _FINE_PER_COARSE = 16
 _FARTHEST_NS = 1 << 61
 _MOST_THREADS = 4
 _EVENTS_PER_ENTRY = 8
-"""Blocks save nothing if names repeat less often."""
+"""If names repeat less often than this, blocks save nothing."""
 _SUM = np.dtype([(name, np.int64) for name in ("count", "total", "low", "high")])
 """``Sum`` of block_sums.c."""
 

@@ -16,7 +16,7 @@ NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _LARGEST = 10_000
 """Upper bound of numbers in a column, if a larger unit exists."""
 _LEAST_READ = 0.01
-"""Columns whose largest number would be smaller in the table's common unit use their own."""
+"""A column whose largest number would be smaller than this in the table's common unit uses its own."""
 
 
 def unit_below(largest_ns: float) -> str:

@@ -14,9 +14,9 @@ _BEFORE = 6
 """Common characters shown before the first difference."""
 _LEAST = 16
 _LONGEST = 4096
-"""Characters of a text that may fit: more than a terminal is wide."""
+"""Characters of a text that are considered: more than a terminal is wide."""
 _MOST_PLACES = 6
-"""Differences that a short form shows; texts that differ only later look alike."""
+"""Number of differences that a short form shows; texts that differ only later look alike."""
 _PLACE = re.compile(r"(?P<function>.+) \(.*[/\\](?P<file>[^/\\]+:\d+)\)")
 
 

@@ -101,7 +101,7 @@ class NestedEvents:
         return LaneEvents(self.start[first:stop], self.stop[first:stop], self.row[first:stop])
 
     def where(self, keep: npt.NDArray[np.bool_]) -> NestedEvents:
-        """The events of a mask, without lanes of which nothing is left."""
+        """The events of a mask, without lanes that become empty."""
         before = np.append(0, np.cumsum(keep))[self.first]
         first = np.append(before[:-1][np.diff(before) > 0], before[-1])
         return NestedEvents(self.start[keep], self.stop[keep], self.row[keep], first)
@@ -215,7 +215,7 @@ def levels(parent: Int64Array) -> Int64Array:
     above = parent.copy()
     inside = np.flatnonzero(above >= 0)
     while len(inside):
-        # ``above`` is an ancestor, ``level`` how far it is: each turn goes twice as far.
+        # ``above`` is an ancestor, ``level`` its distance; each turn doubles the distance.
         ancestor = above[inside]
         level[inside] += level[ancestor]
         above[inside] = above[ancestor]
@@ -224,7 +224,7 @@ def levels(parent: Int64Array) -> Int64Array:
 
 
 def places_by_value(values: Int64Array) -> dict[int, Int64Array]:
-    """The indices at which each value stands, ascending, by ascending value."""
+    """For each distinct value, in ascending order, the ascending indices at which it occurs."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1

@@ -33,7 +33,7 @@ ENTRY_POINT_GROUP = "warpline.reports"
 
 @lru_cache(maxsize=1)
 def reports() -> tuple[ReportSpec, ...]:
-    """All reports in the order of listing: built-in ones and those of other distributions.
+    """All reports in listing order: built-in ones and those of other distributions.
 
     Imports all their modules. An entry point never replaces a built-in report; one that cannot be loaded becomes a
     report that gives the reason.

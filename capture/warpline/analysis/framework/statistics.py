@@ -231,7 +231,7 @@ def _pack(keys: KeyArray, values: Int64Array, bits: int, out: npt.NDArray[np.uin
 def _group_starts(packed: npt.NDArray[np.uint64], bits: int, highest: int) -> Int64Array:
     """The index at which each group begins in the sorted packed values."""
     if highest < len(packed) // 64:
-        # For few groups, a binary search each is cheaper than reading every value.
+        # For few groups, one binary search each is cheaper than reading every value.
         bounds = np.arange(highest + 1, dtype=np.uint64) << np.uint64(bits)
         starts = np.searchsorted(packed, bounds)
         return starts[np.diff(starts, append=len(packed)) > 0].astype(np.int64)

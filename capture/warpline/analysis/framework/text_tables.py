@@ -56,7 +56,7 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
         own = unit or units.get(column.name, "ns")
         cells = [format_value(value, column, own) for value in shown.values(column.name)]
         if index == name and shown.depth is not None:
-            # Deeper levels would not be seen anyway, and take memory by the square of the depth.
+            # Deeper levels would be off screen, and their indentation takes memory by the square of the depth.
             indents = (2 * np.minimum(shown.depth, width)).tolist()
             cells = [" " * indent + cell for indent, cell in zip(indents, cells, strict=True)]
         is_text = _is_text(shown.data[column.name])

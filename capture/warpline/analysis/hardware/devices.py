@@ -32,7 +32,7 @@ _ADA = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-a
 _RTX_BLACKWELL = (
     "https://images.nvidia.com/aem-dam/Solutions/geforce/blackwell/nvidia-rtx-blackwell-gpu-architecture.pdf"
 )
-# Pages that repeat numbers of the sheets.
+# Pages that repeat numbers from the data sheets.
 _ML_ENGINEERING = "https://github.com/stas00/ml-engineering/blob/master/compute/accelerator/README.md"
 _KLOCKWOOD = "https://glennklockwood.com/garden/processors"
 _PASCAL = (

@@ -157,7 +157,7 @@ def _precision(work: OperatorWork, on_tensor: bool | None) -> str:
 
 
 def _most(uses: npt.NDArray[np.int8], time: Int64Array) -> bool | None:
-    """What is true of most of the time: tensor cores, none, or unknown."""
+    """What holds for most of the time: tensor cores, none, or unknown."""
     total = [int(time[uses == value].sum()) for value in (-1, 0, 1)]
     best = int(np.argmax(total))
     return None if best == 0 else best == 2

@@ -20,7 +20,7 @@ from warpline.i18n import english
 from warpline.model import format_duration
 
 _MUCH, _SOME = 0.1, 0.02
-"""Shares of all ranks' time from which waiting is critical, or a warning."""
+"""Shares of all ranks' time from which waiting is critical, and from which it is a warning."""
 _MOST = 0.5
 _FEWEST = 2
 """A rank that came last less often than this is not always late."""
@@ -257,7 +257,7 @@ def _uneven(case: JobCase) -> Iterator[JobFinding]:
     most = float(np.nanmax(computed))
     if most < _UNEVEN * usual:
         return
-    # The outliers are closer to the longest than to the usual.
+    # Outliers are closer to the longest time than to the usual one.
     above = np.flatnonzero(computed > (usual + most) / 2)
     ranks = tuple(steps.ranks[above].tolist())
     yield JobFinding(

@@ -15,7 +15,7 @@ Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 _STEP_BITS, _PLACE_BITS = 23, 20
 _INHERITED = 0.5
-"""A rank is late because of an earlier wait when that took this share of what others now wait for it."""
+"""A rank is late because of an earlier wait if that wait was at least this share of what others now wait for it."""
 _FAR = np.iinfo(np.int64).max
 
 

@@ -165,7 +165,7 @@ def turned(tree: Tree) -> Tree:
     filled = 0
     while len(at):
         group, first = combine_keys(below, name[at])
-        # The whole path has the time as width; only its end owns it, so that widths of a column add up.
+        # Every box of the path is as wide as the time, but only the last owns it, so that own times add up.
         ends = parent[at] < 0
         sums = [np.zeros(len(first), np.int64) for _ in range(2)]
         for total, column in zip(sums, (own, count), strict=True):

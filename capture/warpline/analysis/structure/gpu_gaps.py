@@ -20,7 +20,7 @@ from warpline.model.intervals import intersect_intervals, merge_intervals, subtr
 Int64Array = npt.NDArray[np.int64]
 CAUSES = ("data_loading", "synchronization", "host", "launch_latency", "other", "end")
 LATENCY_NS = 10_000
-"""A gap up to this long, before work launched in time, is the GPU's own overhead between operations."""
+"""A gap of at most this length before work launched in time is the GPU's own overhead between operations."""
 DATA_LOADING = re.compile(r"data_?load|_DataLoaderIter|fetch_batch|next_batch", re.IGNORECASE)
 SYNCHRONIZATION = re.compile(
     r"Synchronize|^cu(da)?Memcpy(?!.*Async)|^hipMemcpy(?!.*Async)|EventQuery|StreamQuery"

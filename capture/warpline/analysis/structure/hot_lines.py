@@ -1,4 +1,4 @@
-"""The lines on which threads were seen running: samples of their stacks while they were on a core."""
+"""The lines that threads ran, by samples of their stacks while they were on a core."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ RUNNING = "running"
 
 
 def running_lines(capture: Capture, start_ns: int, stop_ns: int) -> dict[int, Counter[str]]:
-    """By thread (index), how often it was sampled on each line (the sample's name) in [start_ns, stop_ns).
+    """For each thread (index), how often each line (the sample's name) was sampled in [start_ns, stop_ns).
 
-    Samples of a thread that was not on a core are left out, where its states were recorded.
+    If a thread's states were recorded, samples taken while it was not on a core are left out.
     """
     samples = capture.kinds.get("sample")
     lines: dict[int, Counter[str]] = {}

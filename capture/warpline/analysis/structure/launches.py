@@ -71,7 +71,7 @@ def is_work_launched_once(view: View) -> bool:
 def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
     """GPU work launched by host calls that begin in the selected range on the selected (or given) tracks.
 
-    The work counts whole, even if it ran after the range.
+    The work counts in full, even if it ran after the range.
     """
     links = view.capture.links
     indices = [links.leaving_between(span.first, span.stop) for span in view.spans(tracks)]

@@ -124,7 +124,7 @@ def _threads_on_core(view: View) -> list[int]:
 
 
 def _before_sampling(view: View, thread: Int64Array, times: Int64Array) -> Int64Array:
-    """The moments just before the sampler got a core, which it may have taken from the sampled thread."""
+    """The moments just before the sampler got a core, since it may have displaced the sampled thread."""
     capture = view.capture
     process_of = np.array([t.process for t in capture.threads] or [-1], np.int64)
     process = np.where(thread >= 0, process_of[np.maximum(thread, 0)], -1)

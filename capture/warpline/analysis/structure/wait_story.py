@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 _RANGES_LOOKED_AT = 10_000
 _NEAR_NS = 5_000_000
-"""A sample this close to the start or end of a wait shows the line of the holder."""
+"""A sample within this distance of a wait's start or end shows the holder's line."""
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class RecordingSource(ABC):
         return Contribution()
 
     def joins(self, pid: int) -> str:  # noqa: ARG002  # for sources that override it
-        """Look at a process that runs already; returns a remark on what would be recorded of it, or nothing.
+        """Check a running process; returns a remark on what would be recorded of it, or nothing.
 
         Raises Unavailable when it cannot be recorded.
         """

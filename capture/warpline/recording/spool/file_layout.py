@@ -24,7 +24,7 @@ PROCESS_OFFSET = 44
 STRING_RECORD = 1
 
 LONGEST_GAP = 4 << 20
-"""Larger than a chunk of the agent."""
+"""Upper bound of a gap: larger than any chunk of the agent."""
 
 
 def chunk_behind_gap(descriptor: int, offset: int, end: int) -> int | None:

@@ -135,7 +135,7 @@ class _RingFile:
     _position: int = HEADER_BYTES
     _latest: dict[_Key, _Piece] = field(default_factory=dict)
     _full: deque[tuple[int, _Key, _Piece, bool]] = field(default_factory=deque)
-    """Since when it is full, its key, its place, and whether its thread has ended."""
+    """Full chunks: since when, key, position, and whether the thread has ended."""
     _living: deque[tuple[Lives, _Key, _Piece]] = field(default_factory=deque)
     """Full chunks of records about threads and processes, by the time of the last check of which of them exist."""
     _kept: dict[int, dict[_Piece, dict[bytes, int]]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ _ID_BYTES = 4
 
 @dataclass(frozen=True)
 class Lives:
-    """The ids among some records that had ended at ``time_ns`` (CLOCK_MONOTONIC)."""
+    """Checks which ids in records had ended by ``time_ns`` (CLOCK_MONOTONIC)."""
 
     time_ns: int
     ended: frozenset[int]

@@ -21,7 +21,7 @@ from warpline.recording.spool.file_layout import (
 from warpline.recording.spool.record_layout import RecordLayout
 
 _MOST_BYTES = 64 << 20
-"""Of one file; a try of a source writes far less."""
+"""The largest file read; a trial of a source writes far less."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _chunks(data: bytes) -> Iterator[PlainChunk]:
     while position + PAGE <= len(data):
         magic, record_type, record_bytes, _tid, size, committed, _free = CHUNK.unpack_from(data, position)
         if magic != CHUNK_MAGIC or size < PAGE or size % PAGE:
-            # Agents reserve space ahead: the rest is zeros, or a page that was left out.
+            # Agents reserve space ahead: the rest is zeros, or a page that was skipped.
             position += PAGE
             continue
         first = position + CHUNK_HEADER_BYTES

@@ -38,11 +38,11 @@ from warpline.recording.spool.file_layout import (
 from warpline.recording.spool.record_layout import RecordLayout
 
 _MOST = 1 << 53
-"""Upper limit of any count."""
+"""Upper limit of any count in a file."""
 _LARGEST_CHUNK = 1 << 20
 """Writers make no larger chunks. The reader checks larger ones for holes."""
 _MOST_CHILDREN = 1024
-"""Processes that share the file of another one; chunks of further ones are left out."""
+"""The most processes that may share another one's file; chunks of further ones are left out."""
 
 Bytes = npt.NDArray[np.uint8]
 

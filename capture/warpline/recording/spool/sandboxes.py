@@ -18,11 +18,11 @@ from warpline.recording.spool.file_layout import (
 from warpline.recording.spool.limits import has_no_writer
 
 _STEP_BYTES = 4 << 20
-"""A file gets so much at once; one that is being filled has so much left."""
+"""A file is extended by this much at a time; a file being filled has at least this much left."""
 _LEAST_BYTES = 512 << 10
-"""Any file has so much left. A process begins with twice as much (spool.c)."""
+"""Every file has at least this much left. A process begins with twice as much (spool.c)."""
 _FREE_BYTES = 64 << 20
-"""The disk keeps so much free: a process that writes to a mapped page that has no room ends by SIGBUS."""
+"""This much of the disk stays free: writing to a mapped page without disk space ends a process by SIGBUS."""
 _PERIOD_NS = 20_000_000
 _WRITER_PERIOD_NS = 1_000_000_000
 _LIMITS = struct.Struct("<QQ")

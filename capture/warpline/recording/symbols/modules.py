@@ -17,7 +17,7 @@ from warpline.recording.symbols.source_lines import SourceLines, has_own_lines
 from warpline.recording.symbols.table_cache import cached_table
 
 _KEPT = 32
-"""Files that stay read: a recording that is watched is translated several times a second."""
+"""Number of files that stay loaded: a watched recording is translated several times a second."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _module(path: str, _state: tuple[str, int, int, int, int]) -> Module:
 
 
 def _state(file: Path) -> tuple[str, int, int, int, int]:
-    """What changes when a file is replaced or written; the same numbers for all that are not there."""
+    """Numbers that change when a file is replaced or written; equal for all missing files."""
     try:
         found = file.stat()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Tells a program that the user has built from those of the system."""
+"""Distinguishes a program that the user has built from those of the system."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 _FARTHEST_NS = 1 << 61
 _SOME, _NO_KIND = 254, 255
 MOST_LANES = 512
-"""The pass looks at every lane at each event; callers then compute the same from parents, whose cost follows events."""
+"""With more lanes, callers compute the same from parents: the pass looks at every lane for each event."""
 LAUNCHERS = np.dtype(
     [
         (name, np.int64)

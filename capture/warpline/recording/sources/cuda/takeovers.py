@@ -1,4 +1,4 @@
-"""Says when another profiler in the program had taken CUPTI over, so that its records did not come to Warpline."""
+"""Reports when another profiler in the program had taken over CUPTI, so that Warpline got no records."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ def _describe(library: Any, index: int) -> NvmlGpu:
         except library.NVMLError:
             return otherwise
 
-    # GPUs that share the host's memory (GB10) have none of their own to tell.
+    # GPUs that share the host's memory (GB10) have none of their own to report.
     memory = ask(lambda device: library.nvmlDeviceGetMemoryInfo(device).total, 0)
     name, uuid = (ask(question, "") for question in (library.nvmlDeviceGetName, library.nvmlDeviceGetUUID))
     return NvmlGpu(index, _text(name), _text(uuid), memory, handle)

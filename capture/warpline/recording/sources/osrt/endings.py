@@ -45,7 +45,7 @@ def match_data(waits: Waits, builder: CaptureBuilder) -> tuple[Int64Array, Int64
     is_write, is_read = np.isin(function, _WRITES), np.isin(function, _READS) | is_poll[rows]
     channel = np.where(is_write, written[which], read[which])
     channel = np.where(function == Function.CONNECT, listened[which], channel)
-    # Nobody ends a wait that times out.
+    # A wait that times out was ended by nobody.
     channel = np.where(is_poll[rows] & (waits.result[rows] == 0), -1, channel)
     polls = np.flatnonzero(is_poll[rows] & (channel < 0) & (waits.result[rows] != 0))
     channel[polls] = _read_next(waits, rows, polls, np.where(is_read & ~is_poll[rows], channel, -1))

@@ -89,7 +89,7 @@ def ends_of_lanes(lanes: LaneSpans) -> Int64Array:
 
 
 def times_of_cut(view: View, kind: str, keys: Keys, cut: Int64Array) -> Part:
-    """Times of events that may extend beyond the range; ``cut`` has each one's index in the kind's table and clock offset."""
+    """Times of events that may reach beyond the range; ``cut`` holds (place in the table, clock offset) of each."""
     places, offsets = cut[:, 0], cut[:, 1]
     rows = event_rows(view, kind, places)
     start = view.starts(rows, 0) - offsets

@@ -299,7 +299,7 @@ def test_a_file_of_another_machine_is_fetched_from_there_when_asked_for(
     shown = panel_of(qtbot, window, "source", SourcePanel)
     # There is a file of that name here, too.
     assert not shown.code.isVisible()
-    assert f"{source} lies on box" in shown.missing.text()
+    assert f"{source} is on box" in shown.missing.text()
     assert shown.fetch.text() == "Fetch from box"
     qtbot.mouseClick(shown.fetch, LEFT)
     settle(qtbot, window)
@@ -323,5 +323,5 @@ def test_what_a_file_names_as_its_machine_is_no_command(
 ) -> None:
     open_page(write_wait_sample(tmp_path / "far.h5", source, reached_as=name))
     shown = panel_of(qtbot, window, "source", SourcePanel)
-    assert "only hosts of ssh can be asked" in shown.missing.text()
+    assert "only from ssh hosts" in shown.missing.text()
     assert not shown.fetch.isVisible()

@@ -19,9 +19,11 @@ from warpline.recording.control import Refused, send_command
 
 STANDIN = Path(__file__).parent / "standin"
 # Trains until there is a file; with `two` and its child each step has two optimisers, and waits for the other process.
-# With `scaled` a scaler calls the optimiser.
+# With `scaled` a scaler calls the optimiser. With `dies` the child kills itself in the step FATAL, where the program
+# forks another one, too, which ends after some steps.
+FATAL = 300
 PROGRAM = f"""{UNTIL_HOOKED}
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
 import torch, torch.amp.grad_scaler
 class Net(torch.nn.Module):
     def forward(self, x): time.sleep(0.001)
@@ -29,21 +31,31 @@ end, mode = sys.argv[1:]
 model, optimizers = Net(), [torch.optim.SGD() for _ in range(2 if mode in ("two", "child") else 1)]
 scaler = torch.amp.grad_scaler.GradScaler() if mode == "scaled" else None
 pipe = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-child = subprocess.Popen([sys.executable, "loop.py", end, "child"], **pipe) if mode == "two" else None
+child = None
+if mode in ("two", "dies"):
+    child_mode = "child" if mode == "two" else "dying"
+    child = subprocess.Popen([sys.executable, "loop.py", end, child_mode], **pipe)
 def all_reduce():
-    if mode == "child":
+    if mode in ("child", "dying"):
         os.write(1, b"x")
         return os.read(0, 1)
     is_over = os.path.exists(end)
-    if child:
-        child.stdout.read(1)
+    if child and child.stdout.read(1):
         child.stdin.close() if is_over else child.stdin.write(b"x")
     return not is_over
+count = 0
 while True:
     model(0)
     torch.autograd.backward(0.002)
     if not all_reduce(): break
     for optimizer in optimizers: scaler.step(optimizer) if scaler else optimizer.step()
+    count += 1
+    if count == {FATAL} and mode == "dying": os.kill(os.getpid(), signal.SIGKILL)
+    if count == {FATAL} and mode == "dies":
+        if os.fork() == 0:
+            for _ in range(2): optimizers[0].step()
+            os._exit(0)
+        os.wait()
 child and child.wait()
 """
 
@@ -120,6 +132,18 @@ def test_nothing_is_recorded_before_the_steps_that_were_asked_for(
     assert not list(tmp_path.glob("run.h5.*"))
     assert (phases.start_ns >= 0).all()
     assert (phases.name == "Optimizer.step: SGD").sum() in range(3 * processes**2, 3 * processes**2 + 4)
+
+
+def test_what_dies_in_the_steps_does_not_keep_the_snapshot_open(tmp_path: Path) -> None:
+    """A child that is killed, and one that is forked there and takes steps of its own."""
+    with Training(tmp_path, "--wait", "--trace", "steps", mode="dies") as training:
+        send_command(training.spool, "snapshot", timeout_s=60, next_steps=6, first=FATAL - 2)
+        wait_until((tmp_path / "run.h5").exists, "there is no capture", 60)
+        training.end()
+    with warpline.open(tmp_path / "run.h5") as capture:
+        assert sum("ended within these steps" in warning for warning in capture.warnings) == 2
+        steps = capture.report("steps").to_pandas()
+    assert set(range(FATAL - 2, FATAL + 4)) <= set(steps.step)
 
 
 def test_without_a_request_there_is_no_capture(tmp_path: Path) -> None:

@@ -48,6 +48,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]  # raising is a way of not returning
         raise UsageError(tr("{message} (see {program} --help)", message=message, program=self.prog))
 
+    def _match_arguments_partial(self, actions: Sequence[argparse.Action], pattern: str) -> list[int]:
+        """As Python 3.13 does: an argument that may be left out can come after later options, too (gh-72795)."""
+        counts: list[int] = super()._match_arguments_partial(actions, pattern)  # type: ignore[misc]
+        while "O" in pattern and counts and counts[-1] == 0:
+            counts.pop()
+        return counts
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``warpline`` with these arguments (default: the process's); returns the exit status."""

@@ -56,6 +56,8 @@ class ControlServer:
     def __post_init__(self) -> None:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         with _short_name(self.directory) as name:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)  # of a process that was killed; the spool is ours alone now
             self._listening.bind(name)
         self._listening.listen(8)
 

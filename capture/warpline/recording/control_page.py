@@ -14,7 +14,8 @@ _MAGIC = b"WLCTRL01"
 _PAGE = struct.Struct("<8sIIQIIQ")
 # Indices of 64-bit words: state and epoch share one, so that readers always see both change together.
 _CHANGE_WORD, _CHANGED_WORD, _SOURCES_WORD = 1, 2, 3
-_STEPS_WORD, _FIRST_STEP_WORD, _UNTIL_STEP_WORD, _INSIDE_WORD, _BEGAN_WORD = 5, 6, 7, 8, 9
+_STEPS_WORD, _FIRST_STEP_WORD, _UNTIL_STEP_WORD, _BEGAN_WORD = 5, 6, 7, 8
+_INSIDE_WORDS = slice(9, 409)
 _EPOCHS = 0xFFFF_FFFF
 _BYTES = 4096
 
@@ -80,10 +81,9 @@ class ControlPage:
         return (self._words[_FIRST_STEP_WORD], until) if until else None
 
     @property
-    def has_steps_asked(self) -> bool:
-        """Whether all processes have ended the steps of the snapshot."""
-        until = self._words[_UNTIL_STEP_WORD]
-        return 0 < until <= self.steps and not self._words[_INSIDE_WORD] & _EPOCHS
+    def threads_inside(self) -> list[tuple[int, int]]:
+        """Process and thread ids of all that have begun the steps of the snapshot and not ended them."""
+        return [(word >> 32, word & _EPOCHS) for word in self._words[_INSIDE_WORDS] if word]
 
     def ask_for_steps(self, first: int, until: int) -> None:
         """Have the program record the steps between those of its ends; ``until`` 0 takes that back."""

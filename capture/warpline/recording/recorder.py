@@ -20,7 +20,7 @@ from warpline.recording.proc_files import process_stat
 from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
-from warpline.recording.snapshots import ask_for_steps
+from warpline.recording.snapshots import AskedSteps, ask_for_steps
 from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.registry import control_mask, lasting_types, life_types, passing_types
 from warpline.recording.spool import records
@@ -71,6 +71,7 @@ class Recorder:
         self._delayed = options.delay_ns > 0
         shown = RecordingState.DELAYED if self._delayed and self._has_range else self._state
         self._page = ControlPage(directory, shown, control_mask(options.trace))
+        self._asked_steps = AskedSteps(self._page, self.warnings)
         is_running = isinstance(self.target, RunningProgram)
         watched = Watched(
             directory=directory,
@@ -167,7 +168,7 @@ class Recorder:
         if self._page.confined:
             self._extend_sandboxes(now)
         self._follow_range()
-        if self._page.has_steps_asked:
+        if self._asked_steps.are_over(now):
             self._stop_asked = True
         if self._delayed and now - self._started_ns >= options.delay_ns:
             self._end_delay()

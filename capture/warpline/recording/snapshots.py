@@ -3,14 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.control_page import ControlPage
+from warpline.recording.proc_files import thread_stat
 
 MOST_STEPS = 1_000_000
 _LATEST_STEP = 1 << 62
+_ENDED_STATES = b"ZXx"
+_PATIENCE_NS = 30_000_000_000
+_PATIENCE = 10
+"""A thread has this many times what the first one took for the steps, and at least `_PATIENCE_NS`."""
+
+
+@dataclass
+class AskedSteps:
+    """The steps of a snapshot, seen from the recorder."""
+
+    page: ControlPage
+    warnings: list[str]
+    """Gets what the capture does not have of them, once they are over."""
+    _ended_ns: int = 0
+    """When the first thread had ended them."""
+
+    def are_over(self, now_ns: int) -> bool:
+        """Whether nobody is in the steps any more: all threads have ended them, or will not."""
+        began, asked = self.page.snapshot_began_ns, self.page.steps_asked
+        if asked is None or not began:
+            return False
+        have_ended = asked[1] <= self.page.steps
+        inside = self.page.threads_inside
+        living = [thread for thread in inside if _lives(*thread)]
+        if not living:
+            self.warnings += [
+                english("thread {tid} of process {pid} ended within these steps", pid=pid, tid=tid)
+                for pid, tid in inside
+            ]
+            return have_ended or bool(inside)
+        if not have_ended:
+            return False
+        self._ended_ns = self._ended_ns or now_ns
+        if now_ns - self._ended_ns < max(_PATIENCE_NS, _PATIENCE * (self._ended_ns - began)):
+            return False
+        self.warnings += [
+            english("thread {tid} of process {pid} has not ended these steps", pid=pid, tid=tid)
+            for pid, tid in living
+        ]
+        return True
+
+
+def _lives(pid: int, tid: int) -> bool:
+    stat = thread_stat(pid, tid)
+    return stat is not None and stat.state not in _ENDED_STATES
 
 
 def ask_for_steps(page: ControlPage, request: Mapping[str, Any], source: Source | None) -> dict[str, Any]:

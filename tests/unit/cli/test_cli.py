@@ -15,6 +15,8 @@ import pytest
 import warpline
 from warpline.cli import Command, main, registry
 from warpline.cli.arguments import add_range_option, add_track_option, size_px, time_ns
+from warpline.cli.control import ControlCommand
+from warpline.cli.dispatch import _Parser
 from warpline.extras import install_command
 from warpline.model.errors import RecordingError, UsageError, WarplineError
 
@@ -103,6 +105,15 @@ def test_status_and_arguments_reach_through(install: Install) -> None:
     assert args.range == (1_500_000_000, 2_000_000_000)
     assert args.track == ["gpu/*", "cpu/3"]
     assert args.size == (640, 480)
+
+
+def test_an_argument_that_may_be_left_out_can_follow_options() -> None:
+    parser = _Parser(prog="warpline control")
+    ControlCommand().add_arguments(parser)
+    for line in ("snapshot --next-steps 3 a", "snapshot a --next-steps 3", "--next-steps 3 snapshot a"):
+        args = parser.parse_args(line.split())
+        assert (args.action, args.recording, args.next_steps) == ("snapshot", "a", 3)
+    assert parser.parse_args(["status", "--json"]).recording is None
 
 
 def test_shared_options_left_out(install: Install) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import stat
+import struct
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ def take(folder: str) -> int:
     head = exactly(72).split()
     data = exactly(int(head[0]))
     if hashlib.sha256(data).hexdigest()[:60] != head[1].decode():
-        sys.exit("warpline: the files arrived damaged")
+        fail("the files arrived damaged")
     unfinished = "%s.part%d" % (folder, os.getpid())
     try:
         os.mkdir(unfinished, 0o700)
@@ -89,8 +90,15 @@ def take(folder: str) -> int:
         # Another connection may have been faster: it has the same files.
         held = hold(folder)
         if held < 0:
-            sys.exit("warpline: %s: %s" % (folder, error.strerror))
+            fail("no room for the recorder: %s: %s" % (os.path.dirname(folder), error.strerror))
     return held
+
+
+def fail(message: str) -> None:
+    """End with one message at the other end, as a frame (`frames.FrameType.FAILED`): both would print one otherwise."""
+    body = json.dumps({"message": message}).encode()
+    os.write(1, struct.pack("<BI", 4, len(body)) + body)
+    sys.exit(1)
 
 
 def main(marker: str, digest: str) -> None:

@@ -79,6 +79,8 @@ class FrameType(IntEnum):
     """``sent``: the clock here, to be sent back."""
     PONG = 29
     """``sent`` as received, and ``clock``: the far end's CLOCK_MONOTONIC, in ns."""
+    HELD = 30
+    """What the mirror has: ``name`` of a file, ``chunks`` with offset, size and committed bytes, ``is_last``."""
 
 
 def packed(kind: FrameType, body: bytes = b"") -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 
 MAGIC = b"WLSPOOL1"
 VERSION = 1
@@ -25,6 +26,25 @@ STRING_RECORD = 1
 
 LONGEST_GAP = 4 << 20
 """Upper bound of a gap: larger than any chunk of the agent."""
+
+
+def chunks_of(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Offset, size and committed bytes of the chunks from an offset on, and behind gaps, up to ``end`` or the file's.
+
+    Raises OSError.
+    """
+    end = min(end, os.fstat(descriptor).st_size)
+    while offset + CHUNK.size <= end:
+        magic, _type, _bytes, _tid, size, committed, _free = CHUNK.unpack(
+            os.pread(descriptor, CHUNK.size, offset)
+        )
+        if magic == CHUNK_MAGIC and size >= PAGE and not size % PAGE and offset + size <= end:
+            yield offset, size, min(committed, size - CHUNK_HEADER_BYTES)
+            offset += size
+        elif (behind := chunk_behind_gap(descriptor, offset, end)) is not None:
+            offset = behind
+        else:
+            return
 
 
 def chunk_behind_gap(descriptor: int, offset: int, end: int) -> int | None:

@@ -14,6 +14,7 @@ import pytest
 
 from warpline.recording.remote import boot
 from warpline.recording.remote.far import places
+from warpline.recording.remote.frames import FrameReader, FrameType, values_of
 
 
 @pytest.fixture
@@ -82,3 +83,16 @@ def test_two_first_connections_use_the_same_files(tmp_path: Path) -> None:
         nodes.add((folder / "module.py").stat().st_ino)
     assert len(nodes) == 1, "the first one may be using them"
     assert [path.name for path in tmp_path.iterdir()] == ["version"]
+
+
+def test_files_without_room_are_one_message_for_the_other_end(tmp_path: Path) -> None:
+    data = b"files"
+    sent = f"{len(data):<11}{hashlib.sha256(data).hexdigest()[:60]}\n".encode() + data
+    program = f"from warpline.recording.remote import boot; boot.take({str(tmp_path / 'none' / 'version')!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=sent, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    ((kind, body),) = FrameReader().feed(done.stdout)
+    assert kind is FrameType.FAILED
+    assert values_of(body)["message"].startswith(f"no room for the recorder: {tmp_path}/none: No such file")

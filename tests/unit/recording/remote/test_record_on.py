@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from tests.unit.recording.recording_tools import States
 from tests.unit.recording.remote.conftest import Far, warpline
 from tests.waiting import wait_until
 
+import warpline as warpline_package
 from warpline.model.errors import RecordingError
 from warpline.recording.control import send_command
+from warpline.recording.proc_files import process_stat
 from warpline.recording.remote.frames import FrameType
 from warpline.recording.remote.near import notes
 from warpline.recording.remote.near.begin import FarSettings, record_on, resume_on
@@ -27,8 +30,18 @@ from warpline.recording.remote.near.mirror import Mirror
 from warpline.recording.remote.near.run import FarRun
 from warpline.recording.remote.near.transport import Connection, machine_of
 from warpline.recording.session import RecordingOptions
+from warpline.recording.spool.file_layout import HEADER_BYTES, chunks_of
 
 QUICK = ("--no-check", "--trace", "cpu,osrt")
+RANGES = """
+import os, sys, time, warpline
+for number in range(20_100):
+    with warpline.annotate("range"): pass
+    if number == 20_000:
+        print("on", flush=True)
+        while not os.path.exists(sys.argv[1]): time.sleep(0.02)
+"""
+CAPTURE = Path(warpline_package.__file__).parents[1]
 LINES = "import sys, time\nfor number in range(60):\n    print(number, flush=True); time.sleep(0.02)\nprint(input())"
 
 
@@ -126,6 +139,73 @@ def test_a_recording_outlives_the_process_that_keeps_it(via_command: Far, tmp_pa
     assert states.meta["exit_status"] == 7
     assert b" in 0 ns" not in done.stderr
     assert not list(runs.iterdir())
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_a_recording_whose_folder_there_is_deleted_ends(
+    via_command: Far, tmp_path: Path, is_connected: bool
+) -> None:
+    output, gate = tmp_path / "run.h5", tmp_path / "gate"
+    script = 'echo on; while [ ! -e "$1" ]; do sleep 0.05; done'
+    command = ("sh", "-c", script, "sh", str(gate))
+    words = warpline("record", *via_command.options, *QUICK, "-o", str(output), "--", *command)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"on\n"
+        ((keeper,),) = map(_children, _children(first.pid))
+        if not is_connected:
+            first.kill()
+            first.wait()
+        (via_command.cache / "runs").rename(tmp_path / "deleted")  # the recorder may make files meanwhile
+        shutil.rmtree(tmp_path / "deleted", ignore_errors=True)
+        gate.touch()
+        _rest, errors = first.communicate(timeout=60)
+    wait_until(lambda: not _lives(keeper), "the keeper stays")
+    if is_connected:
+        assert errors.startswith(b"warpline: error: env: the folder of the recording was deleted there; what")
+        assert len(errors.splitlines()) == 1
+    words = warpline("recover", str(tmp_path / "run.h5.spool"), "-o", str(tmp_path / "again.h5"))
+    subprocess.run(words, check=True, timeout=60)
+
+
+def test_what_has_arrived_is_not_sent_again(
+    via_command: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, gate, spool = tmp_path / "run.h5", tmp_path / "gate", tmp_path / "run.h5.spool"
+    options = (*via_command.options, "--no-check", "--trace", "nvtx", "--env", f"PYTHONPATH={CAPTURE}")
+    command = (sys.executable, "-c", RANGES, str(gate))
+    words = warpline("record", *options, "-o", str(output), "--", *command)
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"on\n"
+        wait_until(lambda: _arrived_bytes(spool) > 600_000, "the ranges do not arrive")
+        first.kill()
+    gate.touch()
+    take, kinds, sent = FarRun._take, (FrameType.BYTES, FrameType.CHUNK), []
+
+    def count(run: FarRun, kind: FrameType, body: bytes) -> None:
+        sent.append(len(body) * (kind in kinds))
+        take(run, kind, body)
+
+    monkeypatch.setattr(FarRun, "_take", count)
+    assert resume_on(machine_of(None, "env"), output).exit_status == 0
+    with warpline_package.open(output) as capture:
+        assert len(capture.events("range")) == 20_100
+    assert 0 < sum(sent) < 100_000
+
+
+def _arrived_bytes(spool: Path) -> int:
+    """Bytes of records of the program that are in the mirror."""
+    count = 0
+    for path in spool.glob("agent*.spool"):
+        with path.open("rb") as file:
+            count += sum(rows for _offset, _size, rows in chunks_of(file.fileno(), HEADER_BYTES, 1 << 30))
+    return count
+
+
+def _lives(pid: int) -> bool:
+    stat = process_stat(pid)
+    return stat is not None and stat.state not in b"ZX"
 
 
 @pytest.mark.usefixtures("far_cache")

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox.h"
 #include "spool_internal.h"
 
 static struct control_page stopped = {.state = STATE_STOPPING};
@@ -71,25 +72,52 @@ void wl_capture_range(bool is_start)
     spool_write_common(SLOT_RECORDING_STATE, &record, sizeof record);
 }
 
+/* Replaces the first such value of the threads inside a snapshot's steps; whether there is one. */
+static bool replace_inside(struct control_page *page, uint64_t old, uint64_t new)
+{
+    for (size_t i = 0; i < sizeof page->inside / sizeof page->inside[0]; i++) {
+        uint64_t expected = old;
+        if (atomic_compare_exchange_strong(&page->inside[i], &expected, new))
+            return true;
+    }
+    return false;
+}
+
+static bool is_anybody_inside(struct control_page *page)
+{
+    for (size_t i = 0; i < sizeof page->inside / sizeof page->inside[0]; i++)
+        if (atomic_load(&page->inside[i]) != 0)
+            return true;
+    return false;
+}
+
 void wl_step_ended(uint64_t count)
 {
-    static __thread uint64_t leaves_at; /* 0: outside */
+    static __thread uint64_t leaves_at, entered_as; /* 0: outside */
     struct control_page *page = wl_control;
+    uint64_t self = (uint64_t)wl_process << 32 | wl_thread_id();
+    if (entered_as != self) /* a forked child is not in the steps of its parent */
+        leaves_at = 0;
     uint64_t most = atomic_load(&page->steps);
     while (most < count && !atomic_compare_exchange_weak(&page->steps, &most, count))
         ;
     if (leaves_at != 0 && count >= leaves_at) {
         leaves_at = 0;
-        /* The last one switches off: every process has all steps that it began. */
-        if (atomic_fetch_sub(&page->inside, 1) == 1)
+        /* The last one switches off: every process has all steps that it began. What died inside them stays, and the
+         * recorder ends the snapshot. */
+        if (replace_inside(page, self, 0) && !is_anybody_inside(page)) {
             wl_capture_range(false);
+            if (is_anybody_inside(page)) /* it came between */
+                wl_capture_range(true);
+        }
     }
     uint64_t until = atomic_load(&page->until_step);
     if (leaves_at == 0 && count < until && count >= atomic_load(&page->first_step)) {
-        leaves_at = until;
+        if (!replace_inside(page, 0, self))
+            return;
+        leaves_at = until, entered_as = self;
         uint64_t never = 0;
         atomic_compare_exchange_strong(&page->began_ns, &never, wl_clock(CLOCK_MONOTONIC));
-        atomic_fetch_add(&page->inside, 1);
         wl_capture_range(true);
     }
 }

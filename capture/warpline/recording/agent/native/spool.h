@@ -30,8 +30,8 @@ struct control_page {
     _Atomic uint64_t size_cap;
     _Atomic uint64_t steps;                  /* that the process with the most has ended */
     _Atomic uint64_t first_step, until_step; /* a snapshot, by the steps that have ended then; until 0: none */
-    _Atomic uint32_t inside;                 /* threads that are in the snapshot's steps */
-    _Atomic uint64_t began_ns;               /* when the first of them began it */
+    _Atomic uint64_t began_ns;               /* when the first thread began the snapshot's steps */
+    _Atomic uint64_t inside[400];            /* process << 32 | id of each thread in these steps; 0: free */
 };
 
 struct chunk_header {

@@ -45,6 +45,7 @@ _SHORTEST_TICK_S = 0.05
 _SHARE = 50
 """Looking at the spool may take this share of the time: 2 % of a core."""
 _NO_RESULT = {"failed": "the recorder was killed, or the disk there is full"}
+_NO_FOLDER = {"failed": "the folder of the recording was deleted there"}
 _MOST_ROUNDS = 5
 """Comparisons at most: a program that outlives its recording may keep changing records."""
 _PATIENCE_S = 3600.0
@@ -73,6 +74,8 @@ class Keeper:
         self._checks: Iterator[bytes] | None = None
         self._files: Iterator[bytes] | None = None
         self._unchecked: set[str] = set()
+        self._awaits_held = False
+        """Whether the mirror will say what it has before anything is sent."""
         self._differs = False
         self._rounds = 0
         self._is_complete = self._is_exit_sent = self._is_over = False
@@ -98,8 +101,8 @@ class Keeper:
             self._flush()
             if self._channel is not None or self._is_recording:
                 idle_since = time.monotonic()
-            elif time.monotonic() - idle_since > _PATIENCE_S:
-                return
+            elif time.monotonic() - idle_since > _PATIENCE_S or not self._run.is_dir():
+                return  # without a folder no connection finds us
         remove_run(self._run)
 
     def _wait(self) -> None:
@@ -143,6 +146,7 @@ class Keeper:
         self._tail = Tail(self._spool, is_ring=self._is_ring)
         self._news, self._checks, self._files, self._unchecked = None, None, None, set()
         self._is_complete = self._is_exit_sent = False
+        self._awaits_held = values.get("has_held") is True
         self._rounds = 0
         self._next_look = 0.0
         streams = self._streams
@@ -151,7 +155,7 @@ class Keeper:
                 output.send_again()
         info = read_json(self._run / INFO_FILE)
         received = streams.input.received if streams is not None else 0
-        own = {"pid": os.getpid(), "input": received, "has_pings": True}
+        own = {"pid": os.getpid(), "input": received, "has_pings": True, "takes_held": self._awaits_held}
         channel.send(packed_json(FrameType.HELLO, {**info, **own, **values}))
         for status in self._statuses.values():
             channel.send(packed_json(FrameType.STATUS, status))
@@ -200,6 +204,10 @@ class Keeper:
             self._tail.again(values["name"], again)
             if values.get("is_last"):
                 self._unchecked.discard(values["name"])
+        elif kind is FrameType.HELD:
+            values = values_of(body)
+            self._tail.skip(values.get("name"), values.get("chunks"))
+            self._awaits_held = not values["is_last"]
         elif kind is FrameType.FETCH:
             self._files = machine_files(values_of(body)["paths"])
         elif kind is FrameType.TAKEN:
@@ -286,14 +294,15 @@ class Keeper:
 
     @property
     def _has_news(self) -> bool:
-        return self._files is not None or (self._next_look <= time.monotonic() and not self._is_complete)
+        may_look = not (self._is_complete or self._awaits_held)
+        return self._files is not None or (may_look and self._next_look <= time.monotonic())
 
     def _send_spool(self) -> None:
         """Send what is new; after the recording compare all chunks, until both ends have the same."""
         channel = self._channel
         if channel is not None and self._files is not None and self._send_all(channel, self._files):
             self._files = None
-        if channel is None or self._is_complete or time.monotonic() < self._next_look:
+        if channel is None or self._is_complete or self._awaits_held or time.monotonic() < self._next_look:
             return
         begun = time.monotonic()
         is_final = self._is_recorded
@@ -339,7 +348,8 @@ class Keeper:
             return
         if not (self._is_exit_sent or self._unsent_output or self._is_recording):
             self._is_exit_sent = True
-            result = read_json(self._run / RESULT_FILE) or _NO_RESULT
+            missing = _NO_RESULT if self._run.is_dir() else _NO_FOLDER
+            result = read_json(self._run / RESULT_FILE) or missing
             channel.send(packed_json(FrameType.EXIT, result))
         try:
             channel.flush()

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from warpline.recording.remote.frames import MAX_DATA_BYTES, FrameType, packed_file, packed_json
 from warpline.recording.spool.file_layout import (
@@ -31,6 +32,8 @@ _SMALL_FILES = frozenset({"session.json", "control", "stderr"})
 _MOST_SMALL_BYTES = 512 << 10
 _CHUNKS_AT_ONCE = 2_000
 _MOST_GAPS = 256
+_UNKNOWN = b"unknown"
+"""Stands for the header of a chunk that the mirror has in some state."""
 
 
 @dataclass
@@ -51,6 +54,8 @@ class _File:
     gaps: dict[int, int] = field(default_factory=dict)
     """Ends, by their beginning, of places between chunks where none has begun (yet)."""
     open: set[int] = field(default_factory=set)
+    held: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Sizes and committed bytes, by offset, of chunks that the mirror has from an earlier connection."""
     is_done: bool = False
     """Whether its writer has finished it and everything was sent."""
 
@@ -75,6 +80,15 @@ class Tail:
                     yield from self._spool_file(name, path)
             except OSError:
                 continue  # a ring has removed it
+
+    def skip(self, name: Any, chunks: Any) -> None:
+        """Leave out what the mirror has from an earlier connection. A ring may have other records there by now.
+
+        Raises TypeError and ValueError.
+        """
+        if not self._is_ring and name:
+            known = self._files.setdefault(str(name), _File())
+            known.held.update((offset, (size, committed)) for offset, size, committed in chunks)
 
     def again(self, name: str, offsets: list[int]) -> None:
         """Send chunks again; -1 stands for the header page."""
@@ -118,7 +132,9 @@ class Tail:
             yield packed_json(FrameType.CHECK, {"name": name, "chunks": part, "is_last": is_last})
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of every file."""
+        """Bytes of every file; of those that were sent when the directory has been deleted."""
+        if not self._directory.is_dir():
+            return {name: file.end for name, file in self._files.items()}
         sizes: dict[str, int] = {}
         for name in _names(self._directory):
             try:
@@ -231,6 +247,9 @@ def _chunk(descriptor: int, name: str, offset: int, known: _File) -> Iterator[by
     chunk = known.chunks[offset]
     header = os.pread(descriptor, CHUNK_HEADER_BYTES, offset)
     committed = min(CHUNK.unpack_from(header)[5], chunk.size - CHUNK_HEADER_BYTES)
+    size, there = known.held.pop(offset, (0, 0))
+    if size == chunk.size and 0 < there <= committed:
+        chunk.sent, chunk.header = there, _UNKNOWN
     if not chunk.header:
         empty = header[:24] + bytes(8) + header[32:]
         yield packed_file(FrameType.CHUNK, name, offset, empty)

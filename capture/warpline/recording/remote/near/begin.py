@@ -80,7 +80,7 @@ def resume_on(place: FarMachine, output: Path | None, *, report: Report | None =
             stack.enter_context(held_spool(spool))
         else:
             stack.enter_context(new_spool(spool))
-        request = {"action": "resume", "run": run}
+        request = {"action": "resume", "run": run, "has_held": True}
         return FarRun(place, request, target, spool, report).finish()
 
 

@@ -6,10 +6,11 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from warpline.recording.remote.frames import FrameError, FrameType, file_of
+from warpline.recording.remote.frames import FrameError, FrameType, file_of, packed_json
 from warpline.recording.spool.file_layout import (
     CHUNK,
     CHUNK_HEADER_BYTES,
@@ -18,6 +19,7 @@ from warpline.recording.spool.file_layout import (
     LONGEST_GAP,
     MAGIC,
     PAGE,
+    chunks_of,
 )
 from warpline.untrusted import read_json
 
@@ -29,6 +31,7 @@ _MOST_OPEN = 64
 _LARGEST_CHUNK = 64 << 20
 _LARGEST_FILE = 1 << 38
 """Apparent size: chunks that a ring has emptied are holes."""
+_CHUNKS_AT_ONCE = 5_000
 _MOST_COMPARISONS = 16
 """How often the far end may ask for a comparison of all that has arrived (`Keeper` does up to 5 times)."""
 
@@ -78,6 +81,26 @@ class Mirror:
             self._announce(name, offset, data)
         else:
             self._fill(name, offset, data)
+
+    def held(self) -> Iterator[bytes]:
+        """Take what lies here from an earlier connection for arrived; frames that say what that is.
+
+        Nothing in it has been compared: that happens at the end, as with everything.
+        """
+        for name in filter(_NAME.fullmatch, os.listdir(self._folder)):
+            descriptor = self._open(name)
+            rows: list[tuple[int, int, int]] = []
+            for offset, size, committed in chunks_of(descriptor, HEADER_BYTES, _LARGEST_FILE):
+                if size > _LARGEST_CHUNK:
+                    break
+                self._chunks[name][offset] = size
+                self._ends[name] = offset + size
+                self._uncompared += (CHUNK_HEADER_BYTES + committed) * _MOST_COMPARISONS
+                rows.append((offset, size, committed))
+            for first in range(0, len(rows), _CHUNKS_AT_ONCE):
+                part = rows[first : first + _CHUNKS_AT_ONCE]
+                yield packed_json(FrameType.HELD, {"name": name, "chunks": part, "is_last": False})
+        yield packed_json(FrameType.HELD, {"is_last": True})
 
     def differing(self, values: dict[str, Any]) -> list[int]:
         """Offsets of the chunks in a *check* whose content differs here; -1 for the header page."""

@@ -237,6 +237,9 @@ class FarRun:
     def _greet(self, hello: dict[str, Any]) -> None:
         self._is_greeted = True
         self._has_pings = hello.get("has_pings") is True
+        if hello.get("takes_held") is True:
+            for frame in self._mirror.held():
+                self._connection.send(frame)
         if not hello.get("is_new"):
             offset = hello.get("input")
             self._input.sent = self._input.consumed = offset if isinstance(offset, int) else 0

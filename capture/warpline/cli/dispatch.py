@@ -50,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _match_arguments_partial(self, actions: Sequence[argparse.Action], pattern: str) -> list[int]:
         """As Python 3.13 does: an argument that may be left out can come after later options, too (gh-72795)."""
-        counts: list[int] = super()._match_arguments_partial(actions, pattern)  # type: ignore[misc]
+        counts: list[int] = super()._match_arguments_partial(actions, pattern)
         while "O" in pattern and counts and counts[-1] == 0:
             counts.pop()
         return counts

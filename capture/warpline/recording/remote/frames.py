@@ -81,6 +81,8 @@ class FrameType(IntEnum):
     """``sent`` as received, and ``clock``: the far end's CLOCK_MONOTONIC, in ns."""
     HELD = 30
     """What the mirror has: ``name`` of a file, ``chunks`` with offset, size and committed bytes, ``is_last``."""
+    COMPRESSED = 31
+    """Type of another frame, then its body, compressed (`warpline.recording.remote.zstandard_frames`)."""
 
 
 def packed(kind: FrameType, body: bytes = b"") -> bytes:

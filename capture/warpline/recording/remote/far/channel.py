@@ -10,6 +10,9 @@ import time
 from warpline.recording.remote.frames import BEAT_S, GONE_S, FrameReader, FrameType, packed
 
 _ROOM_BYTES = 512 << 10
+_WINDOW_BYTES = 1 << 20
+_FAST_BYTES_PER_S = 100e6
+"""Compressing pays where the connection takes less than that."""
 
 
 class Channel:
@@ -22,6 +25,10 @@ class Channel:
         self._reader = FrameReader()
         self._unsent = bytearray()
         self.heard = self.sent = time.monotonic()
+        self.is_slow = False
+        """Whether the connection has taken less than `_FAST_BYTES_PER_S` lately."""
+        self._taken = 0
+        self._blocked_at = self._blocked_s = 0.0
 
     @property
     def has_room(self) -> bool:
@@ -50,6 +57,18 @@ class Channel:
                 count = os.write(self.outgoing, self._unsent[:_ROOM_BYTES])
                 del self._unsent[:count]
                 self.sent = now
+                self._measure(now, count)
+        if self._unsent:
+            self._blocked_at = self._blocked_at or now
+
+    def _measure(self, now: float, count: int) -> None:
+        if self._blocked_at:
+            self._blocked_s += now - self._blocked_at
+            self._blocked_at = 0.0
+        self._taken += count
+        if self._taken >= _WINDOW_BYTES:
+            self.is_slow = self._taken < self._blocked_s * _FAST_BYTES_PER_S
+            self._taken, self._blocked_s = 0, 0.0
 
     def read(self) -> list[tuple[FrameType, bytes]]:
         """The frames that have arrived.

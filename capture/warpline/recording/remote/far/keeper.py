@@ -40,6 +40,7 @@ from warpline.recording.remote.frames import (
     stream_of,
     values_of,
 )
+from warpline.recording.remote.zstandard_frames import compressed
 
 _SHORTEST_TICK_S = 0.05
 _SHARE = 50
@@ -74,7 +75,7 @@ class Keeper:
         self._checks: Iterator[bytes] | None = None
         self._files: Iterator[bytes] | None = None
         self._unchecked: set[str] = set()
-        self._awaits_held = False
+        self._awaits_held = self._compresses = False
         """Whether the mirror will say what it has before anything is sent."""
         self._differs = False
         self._rounds = 0
@@ -147,6 +148,7 @@ class Keeper:
         self._news, self._checks, self._files, self._unchecked = None, None, None, set()
         self._is_complete = self._is_exit_sent = False
         self._awaits_held = values.get("has_held") is True
+        self._compresses = values.get("zstandard") is True
         self._rounds = 0
         self._next_look = 0.0
         streams = self._streams
@@ -325,7 +327,8 @@ class Keeper:
             frame = next(frames, None)
             if frame is None:
                 return True
-            channel.send(frame)
+            is_worth_it = self._compresses and channel.is_slow and frame[0] == FrameType.BYTES
+            channel.send(compressed(frame) if is_worth_it else frame)
             self._sent += 1
         return False
 

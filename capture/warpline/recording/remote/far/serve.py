@@ -167,11 +167,16 @@ def _start(root: Path, request: dict[str, Any]) -> int:
 def _resume(root: Path, request: dict[str, Any]) -> int:
     run = _run_folder(root, request.get("run"))
     with contextlib.suppress(OSError):
-        return _relay(connect(run), {"has_held": request.get("has_held")})
+        return _relay(connect(run), _near_end(request))
     info = read_json(run / INFO_FILE)
     # The keeper was killed or has waited long enough: another one serves what lies on the disk.
     kept = {"spool": info["spool"], "options": {"ring_ns": info.get("ring_ns")}}
-    return _keep(run, {**kept, "has_held": request.get("has_held")}, is_new=False)
+    return _keep(run, {**kept, **_near_end(request)}, is_new=False)
+
+
+def _near_end(request: dict[str, Any]) -> dict[str, Any]:
+    """What the keeper should know of the other end."""
+    return {name: request.get(name) for name in ("has_held", "zstandard")}
 
 
 def _keep(run: Path, request: dict[str, Any], *, is_new: bool) -> int:
@@ -183,7 +188,7 @@ def _keep(run: Path, request: dict[str, Any], *, is_new: bool) -> int:
     os.close(ready_write)
     os.read(ready_read, 1)
     os.close(ready_read)
-    return _relay(connect(run), {"is_new": is_new, "has_held": request.get("has_held")})
+    return _relay(connect(run), {"is_new": is_new, **_near_end(request)})
 
 
 def _be_keeper(run: Path, request: dict[str, Any], ready: int, *, is_new: bool) -> int:

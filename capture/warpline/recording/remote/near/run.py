@@ -44,6 +44,7 @@ from warpline.recording.remote.near.mirror import Mirror
 from warpline.recording.remote.near.outcome import outcome_of, own_status, safe
 from warpline.recording.remote.near.pings import FarClock
 from warpline.recording.remote.near.transport import Connection, FarMachine
+from warpline.recording.remote.zstandard_frames import decompressed, zstandard
 from warpline.recording.session import SESSION_FILE, load_session
 from warpline.recording.spool.directory import recovering, remove_spool
 from warpline.untrusted import visible
@@ -62,7 +63,7 @@ class FarRun:
     def __init__(
         self, place: FarMachine, request: dict[str, Any], output: Path, directory: Path, report: Report | None
     ) -> None:
-        self._place, self._request = place, request
+        self._place, self._request = place, request | {"zstandard": zstandard() is not None}
         self._output, self._directory = output, directory
         self._report: Report = report or (lambda _status: None)
         self._run: str = request["run"]
@@ -198,6 +199,8 @@ class FarRun:
             raise RecordingError(self._left(why)) from error
 
     def _take(self, kind: FrameType, body: bytes) -> None:
+        if kind is FrameType.COMPRESSED:
+            kind, body = decompressed(body)
         if kind in {FrameType.WHOLE, FrameType.PAGE, FrameType.CHUNK, FrameType.BYTES}:
             self._mirror.apply(kind, body)
         elif kind is FrameType.FILE and self._files is not None:

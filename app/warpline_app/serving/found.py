@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PySide6.QtCore import QObject
 
-from warpline.i18n import translated
+from warpline.i18n import sentences, translated
 from warpline.model.progress import IsCancelled, Progress
 from warpline_app.open.background import Job
 from warpline_app.panels.findings.card import gain_text, where_text
@@ -143,7 +143,7 @@ def diagnosis_values(capture: Capture, diagnosis: Diagnosis, home_ns: int) -> di
             finding_values(capture, finding, whole_ns, home_ns)
             for finding in diagnosis.findings[:MOST_FINDINGS]
         ],
-        "headline": " ".join(text for text in texts if text),
+        "headline": sentences(text if text.endswith((".", "。")) else f"{text}." for text in texts if text),
         "reason": "",
     }
 

@@ -86,6 +86,11 @@ class LiveFeed(QObject):
     def _is_recorded(self) -> bool:
         return (self._spool / SOCKET_FILE).exists()
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether a capture is being made, in a thread."""
+        return self._job is not None
+
     def set_watched(self, on: bool) -> None:
         """Whether a page looks; otherwise nothing is read."""
         self._is_watched = on

@@ -172,6 +172,7 @@ def test_a_recording_grows_while_it_is_watched_until_its_capture_takes_its_place
     assert grown["view"] == [0, 400 * MS]
     assert grown["selection"]["title"] == chosen["title"], "the event, not its number, stays selected"
     asked.ask("watch", on=False)
+    qtbot.waitUntil(lambda: not feed.is_reading, timeout=20_000)
 
     recording.finish(500)
     shutil.copy(maker.make().path, tmp_path / "x.h5")

@@ -68,7 +68,7 @@ def asked(sample: Path, qapp: object) -> Iterator[Asked]:
 def test_an_exact_picture_comes_when_all_is_drawn(asked: Asked, qtbot: QtBot) -> None:
     number = asked.ask("frame", view=VIEW.as_values(), is_exact=True)
     assert asked.answer_to(number) is None
-    qtbot.waitUntil(lambda: asked.answer_to(number) is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: asked.answer_to(number) is not None, timeout=60_000)
     answer = asked.answer_to(number)
     assert answer is not None
     assert answer["body"] == b"\x89PNG"
@@ -166,18 +166,18 @@ def test_a_recording_grows_while_it_is_watched_until_its_capture_takes_its_place
     recording.add("later", 300, 400)
     assert asked.news() == [], "nobody watches"
     asked.ask("watch", on=True)
-    qtbot.waitUntil(lambda: len(asked.news()) > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: len(asked.news()) > 0, timeout=60_000)
     grown = frame(selection=0, generation=first["generation"])
     assert grown["generation"] > first["generation"]
     assert grown["view"] == [0, 400 * MS]
     assert grown["selection"]["title"] == chosen["title"], "the event, not its number, stays selected"
     asked.ask("watch", on=False)
-    qtbot.waitUntil(lambda: not feed.is_reading, timeout=20_000)
+    qtbot.waitUntil(lambda: not feed.is_reading, timeout=60_000)
 
     recording.finish(500)
     shutil.copy(maker.make().path, tmp_path / "x.h5")
     shutil.rmtree(recording.folder)
-    with qtbot.waitSignal(feed.ended, timeout=20_000):
+    with qtbot.waitSignal(feed.ended, timeout=60_000):
         asked.ask("watch", on=True)
     assert asked.news()[-1]["is_live"] is False
     assert frame()["live"] is None

@@ -35,7 +35,7 @@ def shown(sample: Path, qapp: object) -> Iterator[ShownTimeline]:
 def drawn(shown: ShownTimeline, view: ViewRequest, qtbot: QtBot) -> tuple[dict[str, Any], QImage]:
     """The exact picture of a view."""
     shown.set_view(view)
-    qtbot.waitUntil(lambda: shown.is_idle, timeout=20_000)
+    qtbot.waitUntil(lambda: shown.is_idle, timeout=60_000)
     measures, content = shown.picture()
     assert measures["is_exact"]
     return measures, QImage.fromData(content)

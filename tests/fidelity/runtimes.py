@@ -8,6 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from tests.fidelity.sandboxed import RAW_GO, SANDBOXED, SANDBOXED_NEED, SCRIPTS
+
 OURS = "WARPLINE|INJECTION64|LD_PRELOAD|INTEL_LIBITTNOTIFY64|INTEL_JIT|PYTHONPATH|^_="
 """What is told apart in an environment: variables that a recording adds."""
 _GO = """package main
@@ -169,6 +171,7 @@ RUNTIMES: dict[str, list[str]] = {
         f"grep -E '{_GIVEN}' /proc/self/status; ulimit -a; nice; cat /proc/self/oom_score_adj"
     ),
     "sessions": _shell(_SESSIONS),
+    **SANDBOXED,
     "library loader": _shell("ldd x.so 2>&1; LD_DEBUG=help ls 2>&1 | head -3; ls /nowhere 2>&1"),
 }  # fmt: skip
 """By name, as `programs.PROGRAMS`."""
@@ -194,6 +197,7 @@ NEEDED = {
     "sandbox without variables": ("bwrap",),
     "sandbox with a root of its own": ("bwrap",),
     "root folder changed": ("unshare", "chroot"),
+    **SANDBOXED_NEED,
 }
 """What must be installed for those whose first word does not say it."""
 
@@ -201,10 +205,16 @@ _COMPILED = {
     "go_program": ("go", "build", "-o", "go_program", "program.go"),
     "rust_program": ("rustc", "-O", "-o", "rust_program", "program.rs"),
     "rust_static": ("rustc", "-O", "-C", "target-feature=+crt-static", "-o", "rust_static", "program.rs"),
+    "raw_go": ("go", "build", "-o", "raw_go", "raw_go.go"),
     "threads": ("gcc", "-g", "-pthread", "-o", "threads", "threads.c"),
 }
-_SOURCES = {"program.go": _GO, "program.rs": _RUST, "threads.c": _THREADS}
-FILES = {"J.java": _JAVA, "node.js": _NODE, "daemon.py": _DAEMON}
+_SOURCES = {
+    "program.go": _GO,
+    "program.rs": _RUST,
+    "threads.c": _THREADS,
+    "raw_go.go": RAW_GO,
+}
+FILES = {"J.java": _JAVA, "node.js": _NODE, "daemon.py": _DAEMON, **SCRIPTS}
 """What programs are started from, by name."""
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import errno
 import io
+import os
 import random
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -138,11 +140,18 @@ def settle(builder: CaptureBuilder) -> None:
     builder.contents()
 
 
+_SCRATCH = "warpline-fuzz-"
+
+
 @cache
 def scratch() -> Path:
-    """A folder in memory, for readers that map a file; removed when the process ends as it should."""
-    shared = Path("/dev/shm")
-    folder = tempfile.TemporaryDirectory(prefix="warpline-fuzz-", dir=shared if shared.is_dir() else None)
+    """A folder in memory, for readers that map a file; removed when the process ends, or by the next that begins."""
+    shared = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+    for left in shared.glob(f"{_SCRATCH}*-*"):
+        pid = left.name.removeprefix(_SCRATCH).partition("-")[0]
+        if pid.isdecimal() and not Path(f"/proc/{pid}").exists():  # it was killed
+            shutil.rmtree(left, ignore_errors=True)
+    folder = tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=shared)
     atexit.register(folder.cleanup)
     return Path(folder.name)
 

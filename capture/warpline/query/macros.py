@@ -82,3 +82,5 @@ MACROS: tuple[Definition, ...] = (
     ),
 )
 MACRO_NAMES = frozenset(macro.name for macro in MACROS)
+EVENT_MACROS = frozenset(macro.name for macro in MACROS if " AS TABLE SELECT e.*" in macro.sql)
+"""Macros whose rows are events: their ``id`` is the row of one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from warpline.query.macros import EVENT_MACROS
 from warpline.query.session import TableInfo
 
 KEYWORDS = (
@@ -21,7 +22,7 @@ _NAMED_TABLE = re.compile(
 )
 _NEXT_TABLE = re.compile(r"\s*,\s*([\w$.]+(?:\([^()]*\))?)(?:\s+(?:as\s+)?([^\W\d][\w$]*))?", re.IGNORECASE)
 _AFTER_NO_ALIAS = frozenset(word.casefold() for word in KEYWORDS)
-_EVENT_MACROS = frozenset({"slice_at", "between_ts", "ancestors", "descendants", "launch_of", "launches"})
+_EVENT_TABLES = EVENT_MACROS | {"launches"}
 
 
 def aliases(sql: str) -> dict[str, str]:
@@ -41,7 +42,7 @@ def reads_events(sql: str, tables: Sequence[TableInfo]) -> bool:
         for table in tables
         if {"id", "ts", "dur"} <= {column.name for column in table.columns}
     }
-    return not (events | _EVENT_MACROS).isdisjoint(aliases(SKIPPED.sub(" ", sql)).values())
+    return not (events | _EVENT_TABLES).isdisjoint(aliases(SKIPPED.sub(" ", sql)).values())
 
 
 def bare_name(name: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpline.recording.sources.cuda.gpu_clock import GpuClock
-from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
+from warpline.recording.sources.cuda.projected_ranges import Calls, StreamWork, project_ranges
 from warpline.recording.sources.host_ranges import HostRanges
 from warpline.recording.symbols.demangle import demangle
 

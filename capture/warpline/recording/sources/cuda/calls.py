@@ -11,7 +11,7 @@ from warpline.model.cuda_names import function_name, overhead_name, result_name
 from warpline.model.links import LAUNCH
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.gpu_clock import GpuClock
-from warpline.recording.sources.cuda.gpu_work import Calls
+from warpline.recording.sources.cuda.projected_ranges import Calls
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import distinct, take_records

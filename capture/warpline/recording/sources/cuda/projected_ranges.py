@@ -1,4 +1,4 @@
-"""GPU work of one process as columns, and the host's ranges projected onto it."""
+"""The ranges of one process's host projected onto its GPU work."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, are_valid, gpu_clock
 from warpline.recording.sources.cuda.gpu_tracks import GpuTracks, number_devices
-from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.losses import Losses
 from warpline.recording.sources.cuda.occupancy import occupancy
+from warpline.recording.sources.cuda.projected_ranges import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.takeovers import takeovers_reason
 from warpline.recording.sources.host_ranges import HostRangeReader
 from warpline.recording.spool.columns import join

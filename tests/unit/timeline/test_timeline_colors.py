@@ -14,7 +14,7 @@ from tests.unit.analysis.analysis_tools import Program
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.kernels import communication_ids
 from warpline_app.look.painting import painting
-from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, to_rgb
+from warpline_app.look.theme import DARK, LIGHT, THEMES, Theme, contrast_ratio, to_rgb
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause, fill_stacked
 from warpline_app.timeline.draw.codes import ColorTable
@@ -22,7 +22,7 @@ from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.model.name_rows import NameGroups
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST, CONTRAST_LIGHT], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", THEMES.values(), ids=lambda theme: theme.name)
 def test_text_meets_wcag_aa(theme: Theme) -> None:
     for surface in ("canvas", "alternate", "header", "group", "panel"):
         for ink in ("text", "muted"):
@@ -30,7 +30,7 @@ def test_text_meets_wcag_aa(theme: Theme) -> None:
         assert contrast_ratio(theme.rgb("selection"), theme.rgb(surface)) >= 3.0
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST, CONTRAST_LIGHT], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", THEMES.values(), ids=lambda theme: theme.name)
 def test_ink_on_bars_is_legible(theme: Theme) -> None:
     table = ColorTable(theme)
     dark = table.wants_dark_ink()

@@ -171,3 +171,28 @@ def test_shapes_and_memory_are_recorded_while_they_are_asked_for(standin: Path, 
     ]
     assert memory == [("allocation", "allocation", 4096, 100), ("release", "release", 4096, 100)]
     assert devices == ["GPU 1"]
+
+
+STATIC = """
+import json
+from paddle.base.core import TracerEventType as Type, _RecordEvent as Event
+for names in (("matmul", "mean", "mean_grad", "matmul_grad", "adam_"), ("matmul", "mean")):
+    run = Event("StandaloneExecutor::run", Type.UserDefined)
+    for name in names:
+        operator = Event("pd_op." + name, Type.Operator)
+        sum(range(10_000))
+        operator.end()
+    run.end()
+print(json.dumps([]))
+"""
+
+
+def test_a_run_of_a_static_graph_has_the_phases_of_its_operators(standin: Path, tmp_path: Path) -> None:
+    record(standin, tmp_path / "x.h5", STATIC)
+    with warpline.open(tmp_path / "x.h5") as capture:
+        phases = capture.events("phase").to_pandas().sort_values("start_ns")
+        operators = capture.events("operator").to_pandas().sort_values("start_ns")
+    assert phases.name.tolist() == phases.category.tolist() == ["Forward", "Backward", "Optimization"]
+    first = operators.head(5).start_ns.tolist()
+    assert phases.start_ns.tolist()[:2] == [first[0], first[2]]
+    assert phases.thread_id.nunique() == 1

@@ -20,6 +20,7 @@ from warpline.recording.sources.paddle.records import (
     framework_input,
     framework_memory,
 )
+from warpline.recording.sources.paddle.static_phases import PHASES, RUN, phases_of_runs, role_of
 from warpline.recording.spool.reader import Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings
@@ -73,10 +74,47 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
                         **({"input_shapes": shapes[rows]} if kind == "operator" else {}),
                     },
                 )
+        _add_phases(translation, spool, builder, values, thread, start, stop)
         _add_memory(translation, spool, builder)
     add_agent_source(
         translation, spools, builder, name="paddle", never_used=english("no recorded process imported Paddle")
     )
+
+
+def _add_phases(
+    translation: Translation,
+    spool: SpoolFile,
+    builder: CaptureBuilder,
+    values: npt.NDArray[np.void],
+    thread: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    stop: npt.NDArray[np.int64],
+) -> None:
+    """Add the phases of static graphs, on the threads that ran these."""
+    names, code = np.unique(values["name"], return_inverse=True)
+    texts = [spool.text(number) for number in names.tolist()]
+    is_run = np.array([text == RUN for text in texts], bool)[code]
+    if not is_run.any():
+        return
+    runs, operators = np.flatnonzero(is_run), np.flatnonzero(values["type"] == 0)
+    roles = np.array([role_of(text) for text in texts], np.int64)[code]
+    run, phase, begin, end = phases_of_runs(
+        start[runs], stop[runs], start[operators], stop[operators], roles[operators]
+    )
+    if not len(run):
+        return
+    builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (_CATEGORY,)))
+    titles = np.array(builder.strings(list(PHASES)), np.uint32)
+    for number in np.unique(thread[runs[run]]).tolist():
+        own = np.flatnonzero(thread[runs[run]] == number)
+        builder.add_events(
+            translation.below_thread(number, "phases"),
+            "phase",
+            translation.capture_time(begin[own]),
+            end[own] - begin[own],
+            titles[phase[own]],
+            attributes={"category": titles[phase[own]]},
+        )
 
 
 def _shapes(

@@ -340,3 +340,23 @@ def test_steps_of_a_static_graph_of_paddle(
     optimizes = names["pd_op.adam_"] + names["adam"]
     # Two parameters; a graph of before Paddle 3 marks nothing where it is run first.
     assert optimizes in {2 * told["steps"], 2 * (told["steps"] - 1)}
+    inside = Counter(phases.name[phases.category.isin(["Forward", "Backward", "Optimization"])])
+    assert inside["Forward"] == inside["Backward"] == optimizes // 2
+    assert (
+        inside["Optimization"] <= optimizes // 2
+    )  # updates that end before the last gradient belong to Backward
+
+
+def test_paddle_inference_has_the_operators_of_its_own_report(tmp_path: Path) -> None:
+    needs("paddle")
+    command = (program("paddle_inference.py"), str(tmp_path))
+    (told,), capture = record(tmp_path, *command, options=("--trace", "paddle"))
+    with capture:
+        operators = capture.events("operator").to_pandas()
+        ranges = capture.events("range").to_pandas()
+    ours = pd.concat([operators, ranges]).groupby("name").duration_ns.agg(["count", "sum"])
+    assert told["events"]
+    for name, calls, total_ms in told["events"]:
+        assert ours["count"][name] == calls, name
+        # Both clocks are read in turn, at either end of each event.
+        assert ours["sum"][name] / 1e6 == pytest.approx(total_ms, rel=0.1, abs=0.05 * calls), name

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QDesktopServices, QMouseEvent
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
 
 from warpline.model.track_factory import TrackSpec
 from warpline.storage import CaptureBuilder
+from warpline_app.panels.charts.share_view import Part
 from warpline_app.panels.model import graph_view
+from warpline_app.panels.model.documentation import pages_of
 from warpline_app.panels.model.layers import layered, layers_in_a_row
 from warpline_app.panels.model.panel import ModelPanel
 from warpline_app.window.main_window import MainWindow
@@ -157,3 +161,78 @@ def test_without_a_layout_the_graph_says_what_to_install(
     assert panel.graph.nodes
     assert panel.graph.edges
     assert not panel.graph.grab().isNull()
+
+
+def test_the_flow_of_a_node_stands_out_while_it_is_pointed_at(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path
+) -> None:
+    pytest.importorskip("grandalf")
+    open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    panel.style_.setCurrentIndex(1)
+    graph = panel.graph
+    graph.show_graph([_node(number) for number in range(4)], [(0, 1, 1), (1, 2, 1), (3, 2, 1)], "graph")
+    assert graph.flow_of(1) == ({0, 1}, {0, 1, 2})
+    assert graph.flow_of(-1) == ({0, 1, 2}, {0, 1, 2, 3})
+
+    def ink(item: int) -> int:
+        image = graph.grab(graph.place_of(item).toRect()).toImage()
+        return image.pixelColor(image.width() // 2, image.height() - 4).lightness()
+
+    before = [ink(item) for item in range(4)]
+    for item in (1, 0):
+        place = graph.place_of(item).center().toPoint()
+        moved = QMouseEvent(
+            QEvent.Type.MouseMove, place, graph.mapToGlobal(place), Qt.MouseButton.NoButton, Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier,
+        )  # fmt: skip
+        QApplication.sendEvent(graph, moved)
+        assert graph.hovered == item
+        lit = [ink(other) == before[other] for other in range(4)]
+        assert lit == [other in graph.flow_of(item)[1] for other in range(4)]
+    QApplication.sendEvent(graph, QEvent(QEvent.Type.Leave))
+    assert graph.hovered == -1
+    assert [ink(item) for item in range(4)] == before
+
+
+def _node(number: int) -> graph_view.Node:
+    return graph_view.Node(Part(number, f"layer {number}", 0.25, "#3060c0", f"net.{number}"), False)
+
+
+def test_a_layer_leads_to_its_documentation(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    titles = {}
+    for item in range(4):
+        menu = QMenu()
+        qtbot.addWidget(menu)
+        actions = panel.table.fill_menu(menu, item)
+        titles[panel.table.full_name(item)] = [key for key in actions if key.startswith("page_")]
+        if "page_Paddle" in actions:
+            actions["page_Paddle"].trigger()
+    # Both frameworks have these classes; classes of the program's own have no page.
+    assert titles == {
+        "net": [],
+        "second": [],
+        "act": ["page_PyTorch", "page_Paddle"],
+        "first": ["page_PyTorch", "page_Paddle"],
+    }
+    assert opened[-1] == "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/nn/Linear_en.html"
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "frameworks"),
+    [
+        ("Linear", {"Conv2D"}, ["Paddle"]),
+        ("Linear", {"Conv2d", "LeNet"}, ["PyTorch"]),
+        ("Linear", {"Conv2d", "Conv2D"}, ["PyTorch", "Paddle"]),
+        ("Conv2d", set(), ["PyTorch"]),
+        ("LeNet", {"Conv2d"}, []),
+    ],
+)
+def test_other_layers_tell_the_framework(name: str, others: set[str], frameworks: list[str]) -> None:
+    assert [framework for framework, _ in pages_of(name, frozenset({name, *others}))] == frameworks

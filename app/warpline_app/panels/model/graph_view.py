@@ -36,6 +36,8 @@ _MARGIN_PX = 12.0
 _TITLE_PX = 20.0
 _LEAST_SCALE, _MOST_SCALE = 0.3, 2.0
 _ARROW_PX = 5.0
+_DIM = 0.3
+"""Opacity of what has no part in the flow of the node under the pointer."""
 _OWN_KEYS = (
     *(Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down),
     *(Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Backspace, Qt.Key.Key_F),
@@ -57,6 +59,8 @@ class GraphView(DrawnChart):
     node_opened = Signal(int)
     left = Signal()
     """The user wants to see the enclosing module."""
+    menu_wanted = Signal(QMenu, int)
+    """A menu for a node is about to open; others may add to it."""
 
     def __init__(self, messages: MessageTarget, parent: QWidget | None = None) -> None:
         super().__init__(messages, parent)
@@ -74,6 +78,8 @@ class GraphView(DrawnChart):
         self._offset = QPointF()
         self._is_own_view = False
         self._press: QPointF | None = None
+        self._hovered = -1
+        self.setMouseTracking(True)
 
     def sizeHint(self) -> QSize:
         return QSize(460, 240)
@@ -92,7 +98,7 @@ class GraphView(DrawnChart):
         """Replace the graph. Edges are (from index, to index, count)."""
         is_same = [node.part.item for node in nodes] == [node.part.item for node in self._nodes]
         self._nodes, self._edges, self._title = list(nodes), list(edges), title
-        self._places = []
+        self._places, self._hovered = [], -1
         if can_lay_out() and nodes:
             pairs = [(first, second) for first, second, _count in edges]
             self._places = layered(len(nodes), pairs, _NODE_PX[1], _GAP_PX[1])
@@ -104,6 +110,27 @@ class GraphView(DrawnChart):
         """Outline the node of this table row."""
         self._chosen = -1 if item is None else item
         self.update()
+
+    def flow_of(self, item: int) -> tuple[set[int], set[int]]:
+        """Edges into and out of a node, and the nodes at their ends, as indexes; the whole graph without one."""
+        index = self._index_of(item)
+        if index < 0:
+            return set(range(len(self._edges))), set(range(len(self._nodes)))
+        edges = {number for number, edge in enumerate(self._edges) if index in edge[:2]}
+        return edges, {index, *(node for number in edges for node in self._edges[number][:2])}
+
+    def _index_of(self, item: int) -> int:
+        return next((index for index, node in enumerate(self._nodes) if node.part.item == item), -1)
+
+    @property
+    def hovered(self) -> int:
+        """The table row of the node under the pointer; −1 for none. Its flow stands out."""
+        return self._hovered
+
+    def _set_hovered(self, item: int) -> None:
+        if item != self._hovered:
+            self._hovered = item
+            self.update()
 
     def fit(self) -> None:
         """Show the whole graph as large as is readable."""
@@ -175,18 +202,24 @@ class GraphView(DrawnChart):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.translate(self._offset)
             painter.scale(self._scale, self._scale)
+            lit_edges, lit_nodes = self.flow_of(self._hovered)
+            marked = self.flow_of(self._hovered if self._hovered >= 0 else self._chosen)[0]
+            is_marked = len(marked) < len(self._edges) or self._hovered >= 0
             if self._centres:
-                for first, second, count in self._edges:
-                    self._arrow(painter, first, second, count)
-            for node, centre in zip(self._nodes, self._centres, strict=False):
+                for number, (first, second, count) in enumerate(self._edges):
+                    painter.setOpacity(1.0 if number in lit_edges else _DIM)
+                    self._arrow(painter, first, second, count, is_marked and number in marked)
+            for index, (node, centre) in enumerate(zip(self._nodes, self._centres, strict=False)):
+                painter.setOpacity(1.0 if index in lit_nodes else _DIM)
                 self._draw_node(painter, node, self._box(centre))
 
-    def _arrow(self, painter: QPainter, first: int, second: int, count: int) -> None:
-        color = appearance().theme.color("muted")
+    def _arrow(self, painter: QPainter, first: int, second: int, count: int, is_marked: bool) -> None:
+        """Draw an edge; ``is_marked``: it belongs to the flow of the node that is pointed at or chosen."""
+        color = appearance().theme.color("selection" if is_marked else "muted")
         most = max(edge[2] for edge in self._edges)
         width, height = _NODE_PX
         start, end = self._centres[first], self._centres[second]
-        pen = QPen(color, 1.0 + 1.2 * count / most)
+        pen = QPen(color, 1.0 + 1.2 * count / most + is_marked)
         is_below = end.y() - start.y() > height and end.x() <= start.x()
         if self._places[second][0] <= self._places[first][0]:
             # Over the boxes and down into the module called again.
@@ -272,6 +305,8 @@ class GraphView(DrawnChart):
             menu.addAction(tr("Show enclosing module"), self.left.emit)
             menu.addAction(tr("Show whole graph"), self._fit_again)
             menu.addAction(tr("Save chart…"), self.choose_export)
+            if node is not None:
+                self.menu_wanted.emit(menu, node.part.item)
             menu.popup(event.globalPosition().toPoint())
         elif node is not None:
             self.node_clicked.emit(node.part.item)
@@ -279,10 +314,18 @@ class GraphView(DrawnChart):
             self._press = event.position() - self._offset
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Move the graph."""
+        """Move the graph, or light the flow of the node under the pointer."""
         if self._press is not None:
             self._offset, self._is_own_view = event.position() - self._press, True
             self.update()
+            return
+        node = self._node_at(event.position())
+        self._set_hovered(-1 if node is None else node.part.item)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Show the whole graph alike again."""
+        self._set_hovered(-1)
+        super().leaveEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._press = None

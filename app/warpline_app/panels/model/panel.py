@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtWidgets import QComboBox, QMenu, QStackedWidget, QWidget
 
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
@@ -26,6 +29,7 @@ from warpline_app.panels.charts.share_view import Part, ShareView, largest
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
+from warpline_app.panels.model.documentation import pages_of
 from warpline_app.panels.model.graph_view import GraphView, Node
 from warpline_app.panels.model.inside import (
     TOP,
@@ -66,6 +70,39 @@ class ModelResult:
     flow: ModuleFlow
 
 
+class _ModuleTable(ReportTable):
+    """Modules; the menu of a layer leads to its documentation."""
+
+    def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
+        """See `ReportTable.fill_menu`."""
+        actions = super().fill_menu(menu, item)
+        return actions if item is None else actions | self.add_pages(menu, item)
+
+    def add_pages(self, menu: QMenu, item: int) -> dict[str, QAction]:
+        """Add the pages about a row's layer to a menu; returns the actions by framework."""
+        if self.report is None or "class_name" not in self.report.data:
+            return {}
+        classes = [_plain_class(name) for name in self.report.values("class_name")]
+        pages = pages_of(classes[item], frozenset(classes))
+        if pages:
+            menu.addSeparator()
+        actions = {}
+        for framework, address in pages:
+            title = tr("{name} in the documentation of {framework}", name=classes[item], framework=framework)
+            action = menu.addAction(title)
+            action.triggered.connect(
+                lambda _on=False, address=address: QDesktopServices.openUrl(QUrl(address))
+            )
+            action.setToolTip(address)
+            actions[f"page_{framework}"] = action
+        return actions
+
+
+def _plain_class(name: str | None) -> str:
+    """``Linear`` for ``torch.nn.Linear``, and for the ``Linear_0`` of traces."""
+    return re.sub(r"_\d+$", "", (name or "").rpartition(".")[2])
+
+
 class ModelPanel(ComputedPanel):
     """Follows range, filter and highlight; selecting a module highlights its calls, and vice versa."""
 
@@ -85,7 +122,7 @@ class ModelPanel(ComputedPanel):
         self.style_.currentIndexChanged.connect(self.pages.setCurrentIndex)
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
-        self.table = ReportTable(RowActions(self))
+        self.table = _ModuleTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-modules"
         self.areas = ShareView(document.messages)
         self.areas.export_name = f"{document.path.stem}-model"
@@ -96,6 +133,7 @@ class ModelPanel(ComputedPanel):
         self.graph.node_clicked.connect(self._area_chosen)
         self.graph.node_opened.connect(self.show_inside)
         self.graph.left.connect(self._show_outside)
+        self.graph.menu_wanted.connect(self.table.add_pages)
         self.pages.addWidget(self.areas)
         self.pages.addWidget(self.graph)
         self._flow: ModuleFlow | None = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainterPath, QPolygonF
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import (
@@ -22,6 +23,7 @@ from tests.gui.panels.panel_tools import (
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
 from warpline_app.look.appearance import appearance
+from warpline_app.panels.charts.ring import ring_and_legend, sectors
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.flame.panel import FlamePanel
 from warpline_app.panels.histogram.panel import HistogramPanel
@@ -122,6 +124,46 @@ def test_an_area_of_the_chart_is_a_row_of_the_table(
         panel.shares.export(tmp_path / name)
     assert not QImage(str(tmp_path / "share.png")).isNull()
     assert "<svg" in (tmp_path / "share.svg").read_text(encoding="utf-8")[:400]
+
+
+def test_a_ring_of_the_chart_is_as_large_as_the_shares_and_clicks_as_areas_do(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = summary_of(qtbot, window, "cuda_gpu_sum")
+    shares = panel.shares
+    shares.set_ring(True)
+    assert shares.is_ring
+    ring, legend = ring_and_legend(QRectF(shares.rect().adjusted(8, 24, -8, -8)), len(shares.parts))
+    paths = sectors([part.share for part in shares.parts], ring)
+    sizes = np.array([sum(_area(polygon) for polygon in path.toFillPolygons()) for path in paths])
+    assert sizes / sizes.sum() == pytest.approx([part.share for part in shares.parts], abs=0.01)
+    assert len(legend) == len(shares.parts)
+    for index, point in ((0, legend[0].center()), (1, _middle(paths[1]))):
+        qtbot.mouseClick(shares, LEFT, pos=point.toPoint())
+        item = panel.table.current_item()
+        assert item == shares.parts[index].item
+    image = shares.grab().toImage()
+    middle = _middle(paths[0]).toPoint()
+    assert image.pixelColor(middle) == QColor(shares.parts[0].color)
+    assert image.pixelColor(ring.center().toPoint()) != QColor(shares.parts[0].color), "the hole"
+
+
+def _area(polygon: QPolygonF) -> float:
+    points = np.array([(point.x(), point.y()) for point in polygon.toList()])
+    following = np.roll(points, -1, axis=0)
+    return float(abs((points[:, 0] * following[:, 1] - following[:, 0] * points[:, 1]).sum()) / 2)
+
+
+def _middle(path: QPainterPath) -> QPointF:
+    """A point well inside a sector."""
+    box = path.boundingRect()
+    grid = [
+        QPointF(box.left() + box.width() * x / 40, box.top() + box.height() * y / 40)
+        for x in range(41)
+        for y in range(41)
+    ]
+    inside = [point for point in grid if path.contains(point)]
+    return inside[len(inside) // 2]
 
 
 # -- a row of the timeline ------------------------------------------------------------------------------------

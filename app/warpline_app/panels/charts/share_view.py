@@ -1,4 +1,4 @@
-"""Shares of a whole as a treemap: the largest named, the rest combined."""
+"""Shares of a whole as a treemap or a ring: the largest named, the rest combined."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -19,6 +19,7 @@ from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
 from warpline_app.look.widgets import shows_tooltip
 from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.charts.drawn_chart import DrawnChart
+from warpline_app.panels.charts.ring import at_point, draw_row, draw_sector, ring_and_legend, sectors, shades
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004
@@ -106,6 +107,7 @@ class ShareView(DrawnChart):
         self._parts: list[Part] = []
         self._title = ""
         self._chosen = -1
+        self._is_ring = False
 
     def sizeHint(self) -> QSize:
         return QSize(360, 200)
@@ -119,6 +121,16 @@ class ShareView(DrawnChart):
         """Draw other parts; ``title`` names the whole."""
         self._parts = list(parts)
         self._title = title
+        self.update()
+
+    @property
+    def is_ring(self) -> bool:
+        """Whether the shares are drawn as a ring with a legend instead of areas."""
+        return self._is_ring
+
+    def set_ring(self, on: bool) -> None:
+        """Draw a ring with a legend, or areas."""
+        self._is_ring = on
         self.update()
 
     def set_chosen(self, item: int | None) -> None:
@@ -139,7 +151,14 @@ class ShareView(DrawnChart):
         places = squarified(shares, (area.left(), area.top(), area.width(), area.height()))
         return [QRectF(*place).toRect().adjusted(0, 0, -1, -1) for place in places]
 
+    def _ring(self) -> tuple[QRectF, list[QRectF]]:
+        return ring_and_legend(QRectF(self.rect().adjusted(8, 24, -8, -8)), len(self._parts))
+
     def _part_at(self, point: QPoint) -> Part | None:
+        if self._is_ring:
+            ring, rows = self._ring()
+            index = at_point(QPointF(point), sectors([part.share for part in self._parts], ring), rows)
+            return self._parts[index] if index >= 0 else None
         parts = zip(self._parts, self._places(), strict=True)
         return next((part for part, rect in parts if rect.contains(point)), None)
 
@@ -147,6 +166,9 @@ class ShareView(DrawnChart):
         """Draw on any device."""
         theme = appearance().theme
         self.draw_title(painter, self._title)
+        if self._is_ring:
+            self._draw_ring(painter, theme)
+            return
         names = self._names(painter.fontMetrics())
         for part, rect, name in zip(self._parts, self._places(), names, strict=True):
             painter.fillRect(rect, QColor(part.color))
@@ -155,6 +177,19 @@ class ShareView(DrawnChart):
                 painter.drawRect(rect.adjusted(0, 0, -1, -1))
                 painter.drawRect(rect.adjusted(1, 1, -2, -2))
             self._label(painter, part, name, rect, theme)
+
+    def _draw_ring(self, painter: QPainter, theme: Theme) -> None:
+        ring, rows = self._ring()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paths = sectors([part.share for part in self._parts], ring)
+        colors = shades([part.color for part in self._parts], theme)
+        chosen = [part.item >= 0 and part.item == self._chosen for part in self._parts]
+        # The chosen one last: its outline lies over its neighbours.
+        for index in sorted(range(len(paths)), key=chosen.__getitem__):
+            outline = theme.color("selection") if chosen[index] else None
+            draw_sector(painter, paths[index], colors[index], theme.color("panel"), outline)
+        for part, color, row in zip(self._parts, colors, rows, strict=False):
+            draw_row(painter, row, color, without_prefix(part.name), part.share, theme)
 
     def _names(self, metrics: QFontMetrics) -> list[str]:
         """Names as they fit: without namespaces if too long, and distinguishable."""
@@ -196,6 +231,8 @@ class ShareView(DrawnChart):
         if event.button() == Qt.MouseButton.RightButton:
             menu = QMenu(self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            title = tr("Show areas") if self._is_ring else tr("Show a ring")
+            menu.addAction(title, lambda: self.set_ring(not self._is_ring))
             menu.addAction(tr("Save chart…"), self.choose_export)
             menu.popup(event.globalPosition().toPoint())
         elif part is not None and part.item >= 0:

@@ -38,8 +38,16 @@ _DEVICE_PROPERTIES = {
 }  # fmt: skip
 
 
+_SHORT = tuple(
+    bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7]) for number in range(1 << 14)
+)
+"""Varints of one and two bytes: tags, lengths and most numbers."""
+
+
 def varint(number: int) -> bytes:
     """A number as a varint; a negative one in two's complement of 64 bits."""
+    if 0 <= number < len(_SHORT):
+        return _SHORT[number]
     number &= (1 << 64) - 1
     out = bytearray()
     while number > 127:

@@ -122,36 +122,19 @@ class _ThreadTree:
         work_of: defaultdict[int, list[int]] = defaultdict(list)
         for i, call in enumerate(launches.call.tolist()):
             work_of[call].append(i)
-        work = _Attributes(view)
         own = _Attributes(view).of(calls.row)
+        work = _Work(view, launches.work, self._base)
+        names = view.capture.strings.get(view.names(calls.row).tolist())
         result = []
         for i, (row, owner) in enumerate(zip(calls.row.tolist(), self._owners(calls.start), strict=True)):
             values = own[i]
             correlation = int(values.get("correlation", 0)) & 0xFFFF_FFFF
-            name = view.capture.strings[int(view.names(calls.row[i : i + 1])[0])]
             start, stop = int(calls.start[i]) + self._base, int(calls.stop[i]) + self._base
             callback = int(values.get("callback_id", 0))
-            event = messages.runtime_event(name, start, stop, self._pid, self._tid, correlation, callback)
-            node = messages.block(1, event) + b"".join(
-                messages.block(2, messages.block(1, self._device_event(work, launches.work[at], correlation)))
-                for at in work_of[row]
-            )
+            event = messages.runtime_event(names[i], start, stop, self._pid, self._tid, correlation, callback)
+            node = messages.block(1, event) + b"".join(work.message(at, correlation) for at in work_of[row])
             result.append((owner, messages.block(4, node)))
         return result
-
-    def _device_event(self, attributes: _Attributes, row: Any, correlation: int) -> bytes:
-        view, capture = self._view, self._view.capture
-        rows = np.array([row], np.int64)
-        start, stop = (int(time[0]) + self._base for time in capture.event_times(rows))
-        track = capture.tracks[int(view.track_of(rows)[0])]
-        device, context, stream = (
-            max(number or 0, 0) for number in (track.device, track.context, track.stream)
-        )
-        place = device, context, stream
-        kind = next(name for name, table in capture.kinds.items() if table.code == capture.events.kind[row])
-        name = capture.strings[int(view.names(rows)[0])]
-        kind = kind if kind in messages.DEVICE_TYPES else "kernel"
-        return messages.device_event(kind, name, start, stop, place, correlation, attributes.of(rows)[0])
 
     def _memory(self) -> list[tuple[int, bytes]]:
         view = self._view
@@ -192,6 +175,39 @@ class _ThreadTree:
                 )
                 result.append((i, messages.block(6, messages.block(1, event))))
         return result
+
+
+class _Work:
+    """Work of GPUs, read all at once; ``rows`` are event rows."""
+
+    def __init__(self, view: View, rows: Int64Array, base_ns: int) -> None:
+        capture = view.capture
+        start, stop = capture.event_times(rows)
+        self._start, self._stop = (start + base_ns).tolist(), (stop + base_ns).tolist()
+        self._names = capture.strings.get(view.names(rows).tolist())
+        self._values = _Attributes(view).of(rows)
+        places = [
+            tuple(max(number or 0, 0) for number in (track.device, track.context, track.stream))
+            for track in capture.tracks
+        ]
+        self._places = [places[track] for track in view.track_of(rows).tolist()]
+        kinds = {table.code: name for name, table in capture.kinds.items()}
+        codes = capture.events.kind[rows].tolist()
+        self._kinds = [kinds[code] if kinds[code] in messages.DEVICE_TYPES else "kernel" for code in codes]
+
+    def message(self, at: int, correlation: int) -> bytes:
+        """The field of one piece of work, by index, below the call with this correlation id."""
+        device, context, stream = self._places[at]
+        event = messages.device_event(
+            self._kinds[at],
+            self._names[at],
+            self._start[at],
+            self._stop[at],
+            (device, context, stream),
+            correlation,
+            self._values[at],
+        )
+        return messages.block(2, messages.block(1, event))
 
 
 class _Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from warpline.recording.sources.paddle.static_phases import PHASES, Role, phases_of_runs, role_of
+from warpline.recording.sources.paddle.static_phases import PHASES, OperatorRole, phases_of_runs, role_of
 
 # The operators that Paddle 3.3 marked in a run of a network of one layer with Adam; updates run beside gradients.
 STEP = (
@@ -18,18 +18,18 @@ STEP = (
 @pytest.mark.parametrize(
     ("name", "role"),
     [
-        ("pd_op.matmul", Role.FORWARD),
-        ("pd_op.subtract_grad", Role.BACKWARD),
-        ("pd_op.square_grad_", Role.BACKWARD),
-        ("matmul_v2_grad_grad", Role.BACKWARD),
-        ("pd_op.adamw_", Role.OPTIMIZE),
-        ("merged_momentum", Role.OPTIMIZE),
-        ("sgd", Role.OPTIMIZE),
-        ("pd_op.adaptive_avg_pool", Role.FORWARD),
-        ("pd_op.gradient_merge", Role.FORWARD),
+        ("pd_op.matmul", OperatorRole.FORWARD),
+        ("pd_op.subtract_grad", OperatorRole.BACKWARD),
+        ("pd_op.square_grad_", OperatorRole.BACKWARD),
+        ("matmul_v2_grad_grad", OperatorRole.BACKWARD),
+        ("pd_op.adamw_", OperatorRole.OPTIMIZE),
+        ("merged_momentum", OperatorRole.OPTIMIZE),
+        ("sgd", OperatorRole.OPTIMIZE),
+        ("pd_op.adaptive_avg_pool", OperatorRole.FORWARD),
+        ("pd_op.gradient_merge", OperatorRole.FORWARD),
     ],
 )
-def test_names_tell_the_role_of_an_operator(name: str, role: Role) -> None:
+def test_names_tell_the_role_of_an_operator(name: str, role: OperatorRole) -> None:
     assert role_of(name) is role
 
 
@@ -54,7 +54,7 @@ def test_a_run_that_trains_has_three_phases_and_another_one_none() -> None:
 def test_nothing_to_optimise_and_nothing_at_all() -> None:
     none = np.empty(0, np.int64)
     assert [len(part) for part in phases_of_runs(none, none, none, none, none)] == [0, 0, 0, 0]
-    columns = (np.array([0, 10]), np.array([10, 20]), np.array([Role.FORWARD, Role.BACKWARD]))
+    columns = (np.array([0, 10]), np.array([10, 20]), np.array([OperatorRole.FORWARD, OperatorRole.BACKWARD]))
     _, phase, _, end = phases_of_runs(np.array([0]), np.array([15]), *columns)
-    assert phase.tolist() == [Role.FORWARD, Role.BACKWARD]
+    assert phase.tolist() == [OperatorRole.FORWARD, OperatorRole.BACKWARD]
     assert end.tolist() == [10, 15], "what a run did not end is cut"

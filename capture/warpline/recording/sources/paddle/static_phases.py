@@ -22,7 +22,7 @@ _UPDATE = re.compile(
 )
 
 
-class Role(IntEnum):
+class OperatorRole(IntEnum):
     """What an operator is for."""
 
     FORWARD = 0
@@ -30,11 +30,11 @@ class Role(IntEnum):
     OPTIMIZE = 2
 
 
-def role_of(name: str) -> Role:
+def role_of(name: str) -> OperatorRole:
     """The role of the operator of this name."""
     if _GRADIENT.search(name):
-        return Role.BACKWARD
-    return Role.OPTIMIZE if _UPDATE.match(name) else Role.FORWARD
+        return OperatorRole.BACKWARD
+    return OperatorRole.OPTIMIZE if _UPDATE.match(name) else OperatorRole.FORWARD
 
 
 def phases_of_runs(
@@ -52,14 +52,14 @@ def phases_of_runs(
     for run, (begin, end) in enumerate(zip(run_start.tolist(), run_stop.tolist(), strict=True)):
         inside = slice(*np.searchsorted(start, (begin, end)).tolist())
         roles = role[inside]
-        gradients = np.flatnonzero(roles == Role.BACKWARD)
+        gradients = np.flatnonzero(roles == OperatorRole.BACKWARD)
         if not len(gradients):
             continue
         first, last = int(start[inside][gradients[0]]), int(stop[inside][gradients].max())
-        found.append((run, Role.FORWARD, int(start[inside][0]), first))
-        found.append((run, Role.BACKWARD, first, min(last, end)))
-        updates = stop[inside][roles == Role.OPTIMIZE]
+        found.append((run, OperatorRole.FORWARD, int(start[inside][0]), first))
+        found.append((run, OperatorRole.BACKWARD, first, min(last, end)))
+        updates = stop[inside][roles == OperatorRole.OPTIMIZE]
         if len(updates) and updates.max() > last:
-            found.append((run, Role.OPTIMIZE, last, min(int(updates.max()), end)))
+            found.append((run, OperatorRole.OPTIMIZE, last, min(int(updates.max()), end)))
     run, phase, begins, ends = np.array([row for row in found if row[3] > row[2]], np.int64).reshape(-1, 4).T
     return run, phase, begins, ends

@@ -61,5 +61,5 @@ def phases_of_runs(
         updates = stop[inside][roles == OperatorRole.OPTIMIZE]
         if len(updates) and updates.max() > last:
             found.append((run, OperatorRole.OPTIMIZE, last, min(int(updates.max()), end)))
-    run, phase, begins, ends = np.array([row for row in found if row[3] > row[2]], np.int64).reshape(-1, 4).T
-    return run, phase, begins, ends
+    columns = np.array([row for row in found if row[3] > row[2]], np.int64).reshape(-1, 4)
+    return columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3]

@@ -16,7 +16,7 @@ from warpline.analysis.findings.make_case import make_case
 from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
 from warpline.analysis.findings.work.running_work import running_work
-from warpline.analysis.framework.allocation import kept_memory
+from warpline.analysis.framework.allocation import kept_memory, release_freed
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import english, tr
@@ -27,6 +27,8 @@ from warpline.model.progress import Progress, unwatched
 _DOUBTFUL = 0.7
 AT_MOST = 5
 """How many findings are shown by default."""
+_LARGE = 1 << 22
+"""From so many segments on, memory that a rule has freed goes back to the kernel before the next one starts."""
 _WARM_UP_FINDINGS = ("first_steps", "cold_cache")
 """Their time lies before the range, so no cause of the budget covers it."""
 
@@ -48,6 +50,7 @@ def diagnose(
 
 
 def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
+    release_freed()
     budget = budget_of(case)
     rules, notices = all_rules()
     builtin = builtin_rules()
@@ -56,6 +59,8 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
         case.view.check_cancelled()
         case.watched.progress = _part_of(progress, 0.6 + 0.4 * number / len(rules), 0.4 / len(rules))
         case.watched.progress(0.0, tr("Following the waits"))
+        if len(case.segments) >= _LARGE:
+            release_freed()
         if rule in builtin:
             findings += rule.find(case)
         else:

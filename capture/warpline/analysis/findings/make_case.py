@@ -40,6 +40,7 @@ from warpline.analysis.findings.segments import (
 from warpline.analysis.findings.serial import categorize_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
+from warpline.analysis.framework.allocation import release_freed
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpus import gpus
 from warpline.i18n import tr
@@ -60,9 +61,11 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
     threads = Threads(view)
     actor = len(view.capture.threads) if target.gpu is not None else target.thread or 0
     segments, gpu_times = _all_segments(scope, target, threads, actor, progress)
+    release_freed()
     _next_part(view, progress, 0.4)
     graph = WaitGraph(segments, view.start_ns, view.stop_ns)
     del segments
+    release_freed()
     _next_part(view, progress, 0.45)
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
     _next_part(view, progress, 0.5)

@@ -48,6 +48,14 @@ def kept_memory() -> Iterator[None]:
                 libc.malloc_trim(0)
 
 
+def release_freed() -> None:
+    """Inside `kept_memory`, return free memory to the kernel, between two parts of the work; elsewhere does nothing."""
+    libc = _glibc()
+    with _lock:
+        if _users and libc is not None:
+            libc.malloc_trim(0)
+
+
 @lru_cache(maxsize=1)
 def _glibc() -> ctypes.CDLL | None:
     """The loaded C library if it is glibc, else None."""

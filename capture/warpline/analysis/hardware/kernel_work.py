@@ -57,21 +57,17 @@ class OperatorGroup:
 
 @dataclass(frozen=True, eq=False)
 class KernelWork:
-    """Kernels of a GPU (without communication), the group of each (−1: unknown work), and the groups, longest first."""
+    """The work of a GPU's kernels (without communication).
 
-    kernels: SelectedEvents
+    ``row`` and ``group`` (int64 [n]): kernels of known work, by row, and the group of each; ``groups``, longest first;
+    ``time_ns``: time of all kernels in the range, ``known_ns``: of those with known work.
+    """
+
+    row: Int64Array
     group: Int64Array
     groups: tuple[OperatorGroup, ...]
-
-    @property
-    def time_ns(self) -> int:
-        """Time of all kernels in the range."""
-        return int(self.kernels.inside.sum())
-
-    @property
-    def known_ns(self) -> int:
-        """Time of kernels whose work is known."""
-        return int(self.kernels.inside[self.group >= 0].sum())
+    time_ns: int
+    known_ns: int
 
 
 def has_shapes(capture: Capture) -> bool:
@@ -86,26 +82,37 @@ def kernel_work(view: View, gpu: Gpu) -> KernelWork:
     A kernel belongs to the innermost operator around its launch whose work is known. The FLOPs of a call count as far
     as its kernels lie in the range.
     """
-    kernels = view.events("kernel", gpu.tracks) if view.has("kernel") else view.events("memset", frozenset())
-    if len(kernels):
-        kernels = kernels.take(~communication_ids(view)[kernels.name])
-    none = np.full(len(kernels), -1, np.int64)
-    if not len(kernels) or not has_shapes(view.capture):
-        return KernelWork(kernels, none, ())
+    none = np.empty(0, np.int64)
+    if not view.has("kernel") or not has_shapes(view.capture):
+        return KernelWork(none, none, (), _kernel_time_ns(view, gpu), 0)
+    kernels = view.events("kernel", gpu.tracks)
+    communicates = communication_ids(view)[kernels.name]
+    if communicates.any():
+        kernels = kernels.take(~communicates)
+    time_ns = int(kernels.inside.sum())
     operator = _operators_of(view, kernels)
     is_known = operator >= 0
     if not is_known.any():
-        return KernelWork(kernels, none, ())
+        return KernelWork(none, none, (), time_ns, 0)
     rows, place = np.unique(operator[is_known], return_inverse=True)
     keys = _works(view.capture).keys_of(rows)
     key, first = combine_keys(keys, np.zeros(len(keys), np.int64))
     uses = _tensor_cores(view, kernels)
-    groups, order = _groups(
-        view, kernels.take(is_known), place.reshape(-1), rows, key, keys[first], uses[is_known]
+    known = kernels.take(is_known)
+    groups, order = _groups(view, known, place.reshape(-1), rows, key, keys[first], uses[is_known])
+    by_row = np.argsort(known.row, kind="stable")
+    group = order[key[place.reshape(-1)]][by_row]
+    return KernelWork(known.row[by_row], group, groups, time_ns, int(known.inside.sum()))
+
+
+def _kernel_time_ns(view: View, gpu: Gpu) -> int:
+    """Time of the kernels of a GPU in the range, without communication."""
+    if not view.has("kernel"):
+        return 0
+    communicates = communication_ids(view)
+    return sum(
+        int(part.inside[~communicates[part.name]].sum()) for part in view.batches("kernel", gpu.tracks)
     )
-    group = none
-    group[is_known] = order[key[place.reshape(-1)]]
-    return KernelWork(kernels, group, groups)
 
 
 def _groups(

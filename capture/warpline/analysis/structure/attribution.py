@@ -13,6 +13,8 @@ from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
 
 Int64Array = npt.NDArray[np.int64]
+_AT_ONCE = 1 << 19
+"""How many events are looked at together."""
 
 
 def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds: Sequence[str]) -> Int64Array:
@@ -21,13 +23,27 @@ def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds:
     if not len(times):
         return rows
     tracks_of = places_by_value(threads_of_tracks(view))
-    # Calls may lie before the selected range, so lanes are cut to the calls and not to the selection.
-    around = view.other(Selection(int(times.min()), int(times.max()) + 1))
     present = [kind for kind in kinds if kind in view.capture.kinds]
     for number, here in places_by_value(thread).items():
-        events = nested_events(around, tracks_of.get(number, ()), present)
-        rows[here] = enclosing_rows(events, times[here])
+        tracks = tracks_of.get(number, ())
+        for part in _in_parts(view, here, times, present, frozenset(np.asarray(tracks, np.int64).tolist())):
+            # Calls may lie before the selected range, so lanes are cut to the calls and not to the selection.
+            around = view.other(Selection(int(times[part].min()), int(times[part].max()) + 1))
+            rows[part] = enclosing_rows(nested_events(around, tracks, present), times[part])
     return rows
+
+
+def _in_parts(
+    view: View, here: Int64Array, times: Int64Array, kinds: Sequence[str], tracks: frozenset[int]
+) -> list[Int64Array]:
+    """The moments ``here`` in parts whose events, all of which are read, are not too many at once."""
+    around = view.other(Selection(int(times[here].min()), int(times[here].max()) + 1))
+    parts = sum(around.count(kind, tracks) for kind in kinds) // _AT_ONCE + 1
+    if parts == 1:
+        return [here]
+    ordered = here[np.argsort(times[here], kind="stable")]
+    borders = np.linspace(int(times[ordered[0]]), int(times[ordered[-1]]) + 1, parts + 1)[1:-1]
+    return [part for part in np.split(ordered, np.searchsorted(times[ordered], borders)) if len(part)]
 
 
 def operators_around(view: View, rows: Int64Array) -> npt.NDArray[np.uint32]:

@@ -61,13 +61,16 @@ def test_sleeps_until_multiples_of_a_period_keep_a_pace(tmp_path: Path, is_absol
     assert (found.severity == "note") is is_absolute
 
 
-@pytest.mark.parametrize(("joins_ms", "is_told"), [(3, True), (200, False)])
+@pytest.mark.parametrize(
+    ("joins_ms", "waits_for", "is_told"),
+    [(3, WaitKind.JOIN, True), (3, WaitKind.CONDITION, True), (200, WaitKind.JOIN, False)],
+)
 def test_a_helper_that_works_until_it_is_told_would_end_sooner_without_the_gil(
-    tmp_path: Path, joins_ms: int, is_told: bool
+    tmp_path: Path, joins_ms: int, waits_for: WaitKind, is_told: bool
 ) -> None:
     work = ("refresh (/src/app.py:4)",)
     loop = (Does(5 * MS, WaitKind.GIL, 1, ASKS), Does(MS, frames=ASKS))
-    join = Does(joins_ms * MS, WaitKind.JOIN, 1, ("main (/src/app.py:20)",))
+    join = Does(joins_ms * MS, waits_for, 1, ("main (/src/app.py:20)",))
     threads = [Acts((*loop * 40, join, Does(MS))), Acts((Does((240 + joins_ms) * MS, frames=work),))]
     with scene(tmp_path / "run.h5", threads) as capture:
         case = open_case(View(capture))
@@ -75,6 +78,16 @@ def test_a_helper_that_works_until_it_is_told_would_end_sooner_without_the_gil(
         ends, gil = ends_of_helpers(case), case.segments.cause == Cause.GIL
         assert ends.any() == is_told
         assert (case.gain_ns(gil | ends) > 190 * MS) == is_told
+
+
+def test_a_thread_that_gives_the_target_its_items_is_no_helper_that_is_told_to_stop(tmp_path: Path) -> None:
+    get = Does(MS, WaitKind.CONDITION, 1, ("main (/src/app.py:20)",))
+    loop = (Does(5 * MS, WaitKind.GIL, 1, ASKS), get, Does(MS, frames=ASKS))
+    threads = [Acts(loop * 40), Acts((Does(280 * MS, frames=("produce (/src/app.py:4)",)),))]
+    with scene(tmp_path / "run.h5", threads) as capture:
+        case = open_case(View(capture))
+        assert isinstance(case, Case)
+        assert not ends_of_helpers(case).any()
 
 
 @pytest.mark.parametrize("sleeps_itself", [True, False])

@@ -95,6 +95,15 @@ def test_a_pool_whose_workers_all_wait_is_too_small(tmp_path: Path, workers: int
     assert ("only worker" in first.text) == (workers == 1)
 
 
+def test_a_pool_of_the_default_size_is_a_note(tmp_path: Path) -> None:
+    # On one core, a ThreadPoolExecutor gets five workers by default.
+    task = Does(20 * MS, SLEEP, frames=("fetch (/src/app.py:5)", *WORKER))
+    main = Acts((Does(200 * MS, CONDITION, 1, RESULT), Does(5 * MS)))
+    first = findings_of(tmp_path / "pool.h5", [main, *[Acts((task,) * 10)] * 5])[0]
+    assert (first.id, first.severity) == ("small_pool", "note")
+    assert "if what they wait for can serve more at once" in first.remedy
+
+
 def test_a_pool_with_idle_workers_is_not_too_small(tmp_path: Path) -> None:
     task = Does(20 * MS, SLEEP, frames=("fetch (/src/app.py:5)", *WORKER))
     idle = Does(60 * MS, CONDITION, 0, (WORKER[1], WORKER[2]))

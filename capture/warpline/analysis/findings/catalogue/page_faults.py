@@ -22,6 +22,7 @@ from warpline.model.track_titles import DISK_FAULTS, PAGE_FAULTS, RESIDENT_MEMOR
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 _RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
+"""Faults are counted over all of this time; those of imports belong to the imports."""
 _PAGE_BYTES = 4096
 """Assumed everywhere: on a machine with larger pages, the finding gets smaller, never larger."""
 _MOST_RATE, _MOST_NS = 1e18, float(1 << 62)
@@ -55,8 +56,11 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
         share = _share(
             segments.start[runs], segments.stop[runs], counted, each_ns * again / counted.counts.sum()
         )
+        whole = float((share * segments.length[runs]).sum())
+        share[segments.cause[runs] == Cause.IMPORTING] = 0
         keep[runs] = 1 - share
-        spent.append((float((share * segments.length[runs]).sum()), round(again), runs))
+        own = float((share * segments.length[runs]).sum())
+        spent.append((own, round(again * own / max(whole, 1.0)), runs))
     if not spent:
         return
     lost_ns = int((case.pieces.length * (1 - keep[case.pieces.leaf])).sum())

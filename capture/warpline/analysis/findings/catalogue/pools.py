@@ -27,7 +27,7 @@ from warpline.analysis.findings.draft import (
     usual_path,
     where_of,
 )
-from warpline.analysis.findings.finding import Finding, Where
+from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.handing_out import line_of_pool, line_that_hands_out, tasks_of_segments
@@ -47,6 +47,10 @@ _MANAGES = re.compile(r"_ExecutorManagerThread\.|Pool\._handle_|_queue_managemen
 _LOOKED_AT = 8
 _CALLS_EACH = 3
 """With fewer tasks per worker than this, a pool has little in its queue."""
+_SPARE_WORKERS, _MOST_WORKERS = 4, 32
+"""``ThreadPoolExecutor`` has so many more workers than there are cores, but no more than 32: made for tasks that wait.
+Whether a pool of at least that size is too small depends on what its tasks wait for, which is not recorded.
+https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.ThreadPoolExecutor"""
 _BUSY = 0.8
 """Share of the workers that must be waiting at the same time, on average."""
 
@@ -86,12 +90,19 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
         if made is not None:
             where = replace(where, **_place(made))
             text = english("{sentence} The pool is created at {place}.", sentence=text, place=place_of(made))
+        is_wide = workers >= min(case.cores + _SPARE_WORKERS, _MOST_WORKERS)
+        remedy = english("Give the pool more workers: while they wait, they need no cores.")
+        if is_wide:
+            remedy = english(
+                "Give the pool more workers if what they wait for can serve more at once: it already has as many as a "
+                "thread pool gets by default, or more."
+            )
         # With one worker per task, only the longest task remains.
         gain = case.gain_ns(outside) - int((stop - start).max())
         yield from claim(case, group.pieces, make_finding(
             case, name="small_pool", title=english("Too few workers in a pool"), text=text, pieces=group.pieces,
-            gain_ns=gain, where=where, path=path, meanwhile=doings(case, path),
-            remedy=english("Give the pool more workers: while they wait, they need no cores."),
+            gain_ns=gain, where=where, path=path, meanwhile=doings(case, path), remedy=remedy,
+            worst=Severity.NOTE if is_wide else Severity.CRITICAL,
         ))  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.catalogue.page_faults import disk_faults
-from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.causes import SIGNALS, Cause
 from warpline.analysis.findings.draft import (
     PieceGroup,
     cost,
@@ -26,6 +26,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
 from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
 from warpline.analysis.findings.work.pacing import answers_requests, keeps_pace, polls
 from warpline.i18n import english, english_n
@@ -99,6 +100,8 @@ _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
 _NAMED = ("file", "network", "pipe", "poll")
 """Waits whose sentence names the calls that were made."""
 _SYNCS = ("fsync", "fdatasync", "msync")
+_MEETINGS = tuple(map(int, (*SIGNALS, Cause.LOCK, Cause.SEMAPHORE)))
+_FEW_MEETINGS = 3
 _SHORT = 0.15
 """A wait for a thread that worked all along counts as incidental below this share of the range."""
 _MANY_SYNCS = 10
@@ -218,15 +221,21 @@ def find_gil(case: Case) -> Iterator[Finding]:
 
 
 def ends_of_helpers(case: Case) -> npt.NDArray[np.bool_]:
-    """Which segments are short waits of the target for the end of a thread that held the GIL.
+    """Which segments are short waits of the target for a thread that held the GIL: for its end, or for its answer to a
+    request to stop.
 
-    Such a thread worked beside the target until it was told to stop, so it would also end sooner.
+    Such a thread worked beside the target until it was told to stop, so it would also end sooner. The target waits for
+    it once or twice: one that gives the target its items is waited for again and again, or for long.
     """
     segments = case.segments
-    holders = np.unique(segments.by[(segments.cause == Cause.GIL) & (segments.actor == case.actor)])
-    joins = (segments.cause == Cause.JOIN) & (segments.actor == case.actor) & np.isin(segments.by, holders)
-    short: npt.NDArray[np.bool_] = joins & (segments.by >= 0) & (segments.length < _SHORT * case.whole_ns)
-    return short
+    is_own = segments.actor == case.actor
+    holders = np.unique(segments.by[(segments.cause == Cause.GIL) & is_own])
+    ends: npt.NDArray[np.bool_] = np.zeros(len(segments), bool)
+    for holder in holders[holders >= 0].tolist():
+        waits = np.flatnonzero(is_own & (segments.by == holder) & one_of(segments.cause, _MEETINGS))
+        if len(waits) <= _FEW_MEETINGS and int(segments.length[waits].sum()) < _SHORT * case.whole_ns:
+            ends[waits] = True
+    return ends
 
 
 def find_children(case: Case) -> Iterator[Finding]:

@@ -45,12 +45,11 @@ class TargetWork:
 
     def group_of_rows(self, rows: Int64Array) -> Int64Array:
         """The group of each kernel (event rows); −1 for unknown work."""
-        order = np.argsort(self.work.kernels.row, kind="stable")
-        known = self.work.kernels.row[order]
-        place = np.minimum(np.searchsorted(known, rows), max(len(known) - 1, 0))
+        known = self.work.row
         if not len(known):
             return np.full(len(rows), -1, np.int64)
-        return np.where(known[place] == rows, self.work.group[order[place]], -1)
+        place = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        return np.where(known[place] == rows, self.work.group[place], -1)
 
 
 def target_work(case: Case) -> TargetWork:

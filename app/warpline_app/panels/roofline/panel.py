@@ -277,17 +277,17 @@ class RooflinePanel(ComputedPanel):
 
     def _lit(self, roofline: GpuRoofline, number: int) -> Lit:
         work = roofline.work
-        kernels = work.kernels.take(work.group == number)
-        order = np.argsort(kernels.start, kind="stable")
-        tracks = np.unique(View(self.document.capture).track_of(kernels.row)).tolist()
+        rows, view = work.row[work.group == number], View(self.document.capture)
+        start, stop = view.times_of(rows)
+        order = np.argsort(start, kind="stable")
         name = self._name(work.groups[number])
         return Lit(
             key=f"roofline|{name}",
             title=name,
-            ranges=np.column_stack((kernels.start, kernels.stop))[order],
-            row_of_range=kernels.row[order],
-            rows=np.sort(kernels.row),
-            tracks=tuple(tracks),
+            ranges=np.column_stack((start, stop))[order],
+            row_of_range=rows[order],
+            rows=rows,
+            tracks=tuple(np.unique(view.track_of(rows)).tolist()),
         )
 
     def apply_theme(self, theme: Theme) -> None:

@@ -1,7 +1,7 @@
 """``python -m tests.bench_findings [NAME…]``: records, checks, cures, measures, and prints the table.
 
 ``--all`` tries the strangers' programs, too, and every third program beside two busy loops; ``--captures DATA`` lists
-what is said of each capture of a folder.
+what is said of each capture of a folder, ``--baseline FOLDER`` how closely the replay reproduces each.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench_findings.baseline import list_baselines
 from tests.bench_findings.captures import list_captures
 from tests.bench_findings.everything import summary, try_everything
 from tests.bench_findings.measuring import Outcome, try_healthy, try_pair
@@ -27,6 +28,9 @@ def main(names: list[str]) -> int:
     """Prints a line for each pair and each healthy program, and how many were right; 1 where one could not be tried."""
     if names[:1] == ["--captures"]:
         print(list_captures(Path(names[1])))
+        return 0
+    if names[:1] == ["--baseline"]:
+        print(list_baselines(Path(names[1])))
         return 0
     if names == ["--all"]:
         with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tests.bench_findings.baseline import list_baselines
 from tests.bench_findings.captures import first_of
 from tests.bench_findings.everything import Row, programs, row_of_stranger, summary
+from tests.unit.analysis.findings.scenes import MS, Acts, Does, scene
+
+from warpline.model.waits import WaitKind
 
 
 def test_all_programs_are_in_the_table_and_no_name_twice() -> None:
@@ -40,3 +46,8 @@ def test_the_first_sentence_and_finding_of_a_check_are_found() -> None:
     text = "GPU 0: 65 % of 2 s went to: copies.\n  65 %  copies\n\n[warning] Copies take 65 %.\n  Help.\n[note] Else.\n"
     assert first_of(text) == ("GPU 0: 65 % of 2 s went to: copies.", "warning: Copies take 65 %.")
     assert first_of("nothing to check: no thread") == ("nothing to check: no thread", "")
+
+
+def test_how_closely_the_replay_of_each_capture_ends_is_listed(tmp_path: Path) -> None:
+    scene(tmp_path / "run.h5", [Acts((Does(20 * MS, WaitKind.SLEEP), Does(5 * MS)) * 4)]).close()
+    assert list_baselines(tmp_path).splitlines()[2:] == ["| run | 0.00 % | yes |", "", "within 2 %: 1 of 1"]

@@ -122,7 +122,9 @@ def test_a_host_looked_up_again_and_again_is_named(tmp_path: Path) -> None:
 
 def test_polls_that_time_out_are_a_note(tmp_path: Path) -> None:
     empty = Call("epoll_wait", 10 * MS, 0, "loop (/src/loop.py:9)")
-    finding = findings_of(tmp_path / "run.h5", [empty] * 30, WaitKind.POLL)["empty_polls"]
+    findings = findings_of(tmp_path / "run.h5", [empty] * 30, WaitKind.POLL)
+    assert "serial_requests" not in findings
+    finding = findings["empty_polls"]
     assert (finding.severity, finding.where.line) == ("note", 9)
     assert "30 waits" in finding.text
     useful = [empty, empty._replace(result=1)] * 30

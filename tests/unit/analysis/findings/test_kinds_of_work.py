@@ -27,6 +27,45 @@ def kind_at(source: str, number: int, *callees: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("table", "query", "expected"),
+    [
+        (
+            "create table t (id integer primary key, owner text)",
+            "select * from t where owner = ?",
+            "scanned_table",
+        ),
+        ("CREATE TABLE t (id INTEGER PRIMARY KEY, owner TEXT)", "SELECT * FROM t WHERE id = ?", "queries"),
+        ("create table t (id integer, owner text unique)", "delete from t where owner in (?, ?)", "queries"),
+        (
+            "create table t (id, owner, primary key (owner, id))",
+            "update t set id = 1 where owner = ?",
+            "queries",
+        ),
+        (
+            "create table t (id, owner); create index i on t (owner)",
+            "select 1 from t where owner = ?",
+            "queries",
+        ),
+        (
+            "create table t (id, owner); create index i on t (id)",
+            "select 1 from t where owner = ?",
+            "scanned_table",
+        ),
+        ("create table t (id, owner)", "select 1 from t where rowid = ?", "queries"),
+        ("create table t (id, owner)", "select count(*) from t", "queries"),
+        ("create table other (id, owner)", "select 1 from t where owner = ?", "queries"),
+    ],
+)
+def test_a_query_reads_a_whole_table_where_the_program_makes_no_index(
+    table: str, query: str, expected: str
+) -> None:
+    loop = f"for row in rows:\n    db.execute({query!r}, row)\n"
+    assert kind_at(f"db.executescript({table!r})\n{loop}", 3) == expected
+    named = f"SQL = {query!r}\ndb.executescript({table!r})\nfor row in rows:\n    db.execute(SQL, row)\n"
+    assert kind_at(named, 4) == expected
+
+
+@pytest.mark.parametrize(
     ("source", "number", "expected"),
     [
         ("seen = []\nfor item in items:\n    if item not in seen:\n        seen.append(item)\n", 3, "list_scanned"),
@@ -57,6 +96,9 @@ def kind_at(source: str, number: int, *callees: str) -> str:
         ("copy = json.loads(json.dumps(x))\n", 1, "copied_by_serializing"),
         ("while not ready:\n    pass\n", 1, "busy_waiting"),
         ("while not event.wait(1):\n    pass\n", 1, ""),
+        ("while time.perf_counter() < deadline:\n    pass\n", 1, "busy_clock"),
+        ("while True:\n    if time.monotonic() > end:\n        break\n", 2, "busy_clock"),
+        ("while time.monotonic() < end:\n    work()\n", 1, ""),
         ("while True:\n    if done():\n        break\n", 2, "busy_waiting"),
         ("while queue:\n    work(queue.pop())\n", 1, ""),
         ("for i in range(3):\n    gc.collect()\n", 2, "garbage_collected"),

@@ -17,6 +17,7 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.calls import (
+    POLLS,
     LibraryCalls,
     is_inside,
     named,
@@ -33,7 +34,6 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _SENDS, _RECEIVES = ("send", "write", "writev"), ("recv", "read")
-_POLLS = ("poll", "select", "epoll_wait")
 _ACKNOWLEDGED_NS = (36_000_000, 60_000_000)
 """Linux delays an acknowledgement by at least 40 ms (TCP_DELACK_MIN, include/net/tcp.h)."""
 _SPREAD_NS = 6_000_000
@@ -162,7 +162,7 @@ def find_lookups(case: Case) -> Iterator[Finding]:
 def find_empty_polls(case: Case) -> Iterator[Finding]:
     """Find a loop that waits for descriptors in short timeouts, most of which expire without an event."""
     calls = case.once(read_calls)
-    polls = calls.take(named(case, calls, _POLLS) & (calls.stack >= 0))
+    polls = calls.take(named(case, calls, POLLS) & (calls.stack >= 0))
     for thread in np.unique(polls.thread).tolist():
         own = polls.of_thread(thread)
         empty = own.take(own.result == 0)

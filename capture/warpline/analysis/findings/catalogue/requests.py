@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
+
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
@@ -23,9 +26,11 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.work.calls import POLLS, calls_during, named
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
+Int64Array = npt.NDArray[np.int64]
 _REPLIES = (int(Cause.NETWORK), int(Cause.POLL))
 _WAITS = tuple(int(cause) for cause in Cause if cause < Cause.RUNNABLE and cause != Cause.GIL)
 _SERVES = re.compile(r"\baccept\b|/selectors\.py|/asyncio/|/socketserver\.py|/trio/|/uvloop/")
@@ -43,7 +48,7 @@ def find_requests(case: Case) -> Iterator[Finding]:
     for group in groups(case, pieces, case.group_of_segment[root[pieces]]):
         own = root[group.pieces]
         count = count_calls(case, own)
-        if count < _MANY:
+        if count < _MANY or _expire(case, group.pieces):
             continue
         where, path = case.where(int(own[0])), usual_path(case, group.pieces)
         is_inside = (case.pieces.depth[group.pieces] > 0).mean() > 0.5
@@ -62,6 +67,13 @@ def find_requests(case: Case) -> Iterator[Finding]:
                 "many items in one request."
             ),
         ))  # fmt: skip
+
+
+def _expire(case: Case, pieces: Int64Array) -> bool:
+    """Whether most of some waits are for descriptors and end by their timeout: nothing was asked for."""
+    calls = calls_during(case, pieces)
+    expired = named(case, calls, POLLS) & (calls.result == 0)
+    return 2 * int(expired.sum()) > len(calls)
 
 
 rules = (Rule("requests", "outside", find_requests, order=60),)

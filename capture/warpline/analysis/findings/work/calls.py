@@ -15,6 +15,8 @@ from warpline.analysis.findings.segments import distinct, in_order
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+POLLS = ("poll", "select", "epoll_wait")
+"""Calls that wait for descriptors, and return 0 when their timeout ends the wait."""
 _SHOWN = 3
 """How many kinds of calls a sentence names."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.work import loop_shapes, shapes
+from warpline.analysis.findings.work import loop_shapes, queries, shapes
 from warpline.analysis.findings.work.kind import WorkKind
 from warpline.analysis.findings.work.source_lines import SourceLine
 from warpline.i18n import english
@@ -96,6 +96,16 @@ KINDS: tuple[WorkKind, ...] = (
             "Do not inspect the stack in a loop: pass the name on, or use sys._getframe for one frame."
         ),
         refutation=english("Refuted if this happens only for rare errors."),
+    ),
+    WorkKind(
+        key="busy_clock",
+        doing=english("reading the clock in a loop until a time is reached (busy waiting)"),
+        line=shapes.spins_on_a_clock,
+        remedy=english(
+            "Sleep until then: time.sleep(deadline - now); spin only for the last fraction of a millisecond."
+        ),
+        refutation=english("Refuted if the loop ends after a few readings."),
+        has_gain=False,
     ),
     WorkKind(
         key="busy_waiting",
@@ -296,9 +306,18 @@ KINDS: tuple[WorkKind, ...] = (
         worst=NOTE,
     ),
     WorkKind(
+        key="scanned_table",
+        doing=english("a database query on columns without an index, which reads the whole table each time"),
+        line=queries.scans_a_table,
+        remedy=english(
+            "Create an index on the columns that WHERE compares; EXPLAIN QUERY PLAN must then say SEARCH, not SCAN."
+        ),
+        refutation=english("Refuted if EXPLAIN QUERY PLAN says SEARCH, or if the table has only a few rows."),
+    ),
+    WorkKind(
         key="queries",
         doing=english("database queries"),
-        line=loop_shapes.queries,
+        line=queries.queries,
         remedy=english(
             "Look at EXPLAIN QUERY PLAN: without an index on the columns that are compared, each query scans the whole "
             "table. Ask for many rows in one query instead of one each, and commit once per batch."

@@ -17,7 +17,6 @@ _ARRAY_MODULES = frozenset(("numpy", "torch", "pandas", "cupy", "jax", "tensorfl
 _REDUCTIONS = {"sum", "min", "max", "any", "all", "sorted"}
 _SCALARS = re.compile(r"^(int|float|bool|abs|min|max|round|len|range|zip|enumerate|math\.\w+)$")
 _ELEMENTS = re.compile(r"\.(getpixel|putpixel|itemset|item)$")
-_QUERIES = re.compile(r"\.(execute|executemany|fetchone|fetchall|fetchmany)$")
 _COPIES = re.compile(r"\.copy$")
 _COPYING = {"list", "dict", "set", "tuple"}
 
@@ -223,11 +222,6 @@ def copies_in_loop(line: SourceLine) -> bool:
         and node.slice.lower is node.slice.upper is None
         for node in line.nodes
     )
-
-
-def queries(line: SourceLine) -> bool:
-    """A call of a database cursor."""
-    return any(_QUERIES.search(name) for name, _ in line.calls)
 
 
 def _assigned_in(loop: ast.AST) -> set[str]:

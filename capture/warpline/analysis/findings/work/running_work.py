@@ -45,6 +45,8 @@ _MESSAGES = ("send", "recv")
 """Calls whose size is set by the protocol."""
 _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
+_CALLS_PER_OPENING = 100
+"""With more calls of few bytes each for one opening, the calls are the problem, not the opening."""
 _READS, _WRITES = ("read", "readv", "pread"), ("write", "writev", "pwrite")
 _DEVICES = ("/dev/", "/proc/", "/sys/")
 _GROWN, _GROWTH = 1.5, 0.15
@@ -109,7 +111,7 @@ def running_work(case: Case) -> RunningWork:
     counted = {
         place: calls for place, calls in case.once(counted_calls).items() if calls.count >= _MANY_CALLS
     }
-    _name_small_calls(hots, counted)
+    _name_small_calls(hots, counted, opened)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
         # Lines with one origin have one cure.
@@ -294,14 +296,21 @@ def _keep_lasting_caches(
 
 
 def _name_small_calls(
-    hots: dict[int, HotLine], counted: Mapping[tuple[str, int | None, str], CallCount]
+    hots: dict[int, HotLine],
+    counted: Mapping[tuple[str, int | None, str], CallCount],
+    again: Mapping[str, tuple[str, int]],
 ) -> None:
-    """Mark the lines that make many calls with few bytes, unless a kind that is more than a note explains them."""
+    """Mark the lines that make many calls with few bytes, unless a kind that is more than a note explains them. A file
+    that is opened again (``again``) explains no calls of few bytes each that are many for each opening.
+    """
     for number, hot in hots.items():
         calls = counted.get(hot.place)
         is_open = hot.kind is None or hot.kind.worst is Severity.NOTE
         if calls is None or calls.name in _MESSAGES:
             continue
+        if hot.kind is FILE_AGAIN:
+            _path, opened = again.get(f"{hot.file}:{hot.function}", ("", 0))
+            is_open = calls.count > _CALLS_PER_OPENING * max(opened, 1)
         if is_open and 0 < calls.mean_bytes < _FEW_BYTES:
             hots[number] = replace(hot, kind=SMALL_CALLS)
 

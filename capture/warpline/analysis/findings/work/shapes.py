@@ -26,6 +26,7 @@ _JOINING = re.compile(
 )
 _MATCHES = re.compile(r"\.(match|search|fullmatch|findall|finditer|sub|subn|split)$")
 _WAITING_CALLS = re.compile(r"(^|\.)(sleep|wait|join|select|poll|recv|read|get|acquire|result|accept)$")
+_CLOCKS = re.compile(r"(^|\.)(monotonic|perf_counter|process_time|clock_gettime|time|now)(_ns)?$")
 _AWAITS = (ast.Await, ast.Yield, ast.YieldFrom)
 
 
@@ -282,6 +283,15 @@ def spins(line: SourceLine) -> bool:
     if any(_WAITING_CALLS.search(name) for name in calls):
         return False
     return all(_does_nothing(statement, loop) for statement in loop.body)
+
+
+def spins_on_a_clock(line: SourceLine) -> bool:
+    """A loop that `spins` until a clock says so."""
+    loop = line.loop
+    if not isinstance(loop, ast.While) or not spins(line):
+        return False
+    asked = (node for node in ast.walk(loop) if isinstance(node, ast.Call))
+    return any(_CLOCKS.search(dotted(node.func)) for node in asked)
 
 
 def _does_nothing(statement: ast.stmt, loop: ast.While) -> bool:

@@ -8,13 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
+from warpline.analysis.findings.work.calls import CallCount
 from warpline.analysis.findings.work.handing_out import line_of_pool, line_that_hands_out
-from warpline.analysis.findings.work.hot_lines import callee_name, hot_line
+from warpline.analysis.findings.work.hot_lines import HotLine, callee_name, hot_line
+from warpline.analysis.findings.work.kind import FILE_AGAIN, SMALL_CALLS, WorkKind
 from warpline.analysis.findings.work.kinds import KINDS, kind_of
 from warpline.analysis.findings.work.regex_repeats import nests_repeats
-from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.running_work import _name_small_calls, source_files
 from warpline.analysis.findings.work.source_lines import SourceFile, SourceFiles
 
 LIBRARY = "/usr/lib/python3.11"
@@ -298,3 +301,22 @@ def test_source_of_another_machine_is_not_taken_from_here(tmp_path: Path) -> Non
     assert source_files(case).line(str(file), 2, "f") is not None
     meta["host"] = {"name": "the-box", "reached_as": "box"}
     assert source_files(case).line(str(file), 2, "f") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "opened", "time_ms", "is_named"),
+    [
+        (None, 20_000, 0, 40, True),
+        (None, 2_000, 0, 4_000, False),
+        (FILE_AGAIN, 20_000, 12, 40, True),
+        (FILE_AGAIN, 20_000, 6_000, 40, False),
+    ],
+    ids=["many calls", "too long for its calls", "byte by byte", "opened for each call"],
+)
+def test_lines_with_many_small_calls(
+    kind: WorkKind | None, count: int, opened: int, time_ms: int, is_named: bool
+) -> None:
+    hots = {0: HotLine("/src/a.py", 3, "read", "", kind, None)}
+    counted = {("/src/a.py", 3, "read"): CallCount("read", count, count)}
+    _name_small_calls(hots, counted, {"/src/a.py:read": ("/data/x", opened)}, np.array([time_ms * 1e6]))
+    assert (hots[0].kind is SMALL_CALLS) is is_named

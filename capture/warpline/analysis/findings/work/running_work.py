@@ -41,6 +41,8 @@ _HANDLED = 0.1
 """Share of the time of a ``try`` statement in its ``except`` clauses from which exceptions count as frequent."""
 _MANY_CALLS, _FEW_BYTES = 1000, 512
 """From so many calls of one line on, they are mentioned; below so many bytes each, they are the problem."""
+_LONGEST_CALL_NS = 200_000
+"""No call with few bytes runs longer than this, with the code around it."""
 _MESSAGES = ("send", "recv")
 """Calls whose size is set by the protocol."""
 _OPENED_AGAIN = 10
@@ -111,7 +113,7 @@ def running_work(case: Case) -> RunningWork:
     counted = {
         place: calls for place, calls in case.once(counted_calls).items() if calls.count >= _MANY_CALLS
     }
-    _name_small_calls(hots, counted, opened)
+    _name_small_calls(hots, counted, opened, times)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
         # Lines with one origin have one cure.
@@ -222,7 +224,12 @@ def _name_reads(
     calls = case.once(read_calls)
     opens = calls.take(named(case, calls, ("open",)))
     ids, counts = np.unique(opens.object[opens.object >= 0], return_counts=True)
-    often = {int(code): int(count) for code, count in zip(ids, counts, strict=True) if count >= _OPENED_AGAIN}
+    reads, writes = (Counter(calls.object[named(case, calls, names)].tolist()) for names in (_READS, _WRITES))
+    often = {
+        code: count
+        for code, count in zip(ids.tolist(), counts.tolist(), strict=True)
+        if count >= _OPENED_AGAIN and writes[code] <= reads[code]
+    }
     if not often:
         return {}
     strings = case.view.capture.strings
@@ -299,14 +306,20 @@ def _name_small_calls(
     hots: dict[int, HotLine],
     counted: Mapping[tuple[str, int | None, str], CallCount],
     again: Mapping[str, tuple[str, int]],
+    times: npt.NDArray[np.float64],
 ) -> None:
-    """Mark the lines that make many calls with few bytes, unless a kind that is more than a note explains them. A file
-    that is opened again (``again``) explains no calls of few bytes each that are many for each opening.
+    """Mark the lines that make many calls with few bytes, unless a kind that is more than a note explains them.
+
+    A file that is opened again (``again``) does not explain very many calls for each opening. A line that runs far
+    longer (``times``, ns) than so many calls take does something else.
     """
+    spent: Counter[tuple[str, int | None, str]] = Counter()
+    for number, hot in hots.items():
+        spent[hot.place] += int(times[number])
     for number, hot in hots.items():
         calls = counted.get(hot.place)
         is_open = hot.kind is None or hot.kind.worst is Severity.NOTE
-        if calls is None or calls.name in _MESSAGES:
+        if calls is None or calls.name in _MESSAGES or spent[hot.place] > _LONGEST_CALL_NS * calls.count:
             continue
         if hot.kind is FILE_AGAIN:
             _path, opened = again.get(f"{hot.file}:{hot.function}", ("", 0))

@@ -317,6 +317,8 @@ def test_lines_with_many_small_calls(
     kind: WorkKind | None, count: int, opened: int, time_ms: int, is_named: bool
 ) -> None:
     hots = {0: HotLine("/src/a.py", 3, "read", "", kind, None)}
-    counted = {("/src/a.py", 3, "read"): CallCount("read", count, count)}
+    counted: dict[tuple[str, int | None, str], CallCount] = {
+        ("/src/a.py", 3, "read"): CallCount("read", count, count)
+    }
     _name_small_calls(hots, counted, {"/src/a.py:read": ("/data/x", opened)}, np.array([time_ms * 1e6]))
     assert (hots[0].kind is SMALL_CALLS) is is_named

@@ -145,7 +145,7 @@ def test_a_recording_outlives_the_process_that_keeps_it(via_command: Far, tmp_pa
 def test_a_recording_whose_folder_there_is_deleted_ends(
     via_command: Far, tmp_path: Path, is_connected: bool
 ) -> None:
-    output, gate = tmp_path / "run.h5", tmp_path / "gate"
+    output, gate, spool = tmp_path / "run.h5", tmp_path / "gate", tmp_path / "run.h5.spool"
     script = 'echo on; while [ ! -e "$1" ]; do sleep 0.05; done'
     command = ("sh", "-c", script, "sh", str(gate))
     words = warpline("record", *via_command.options, *QUICK, "-o", str(output), "--", *command)
@@ -153,6 +153,8 @@ def test_a_recording_whose_folder_there_is_deleted_ends(
         assert first.stdout is not None
         assert first.stdout.readline() == b"on\n"
         ((keeper,),) = map(_children, _children(first.pid))
+        wait_until((spool / "session.json").exists, "the session does not arrive")
+        wait_until(lambda: _arrived_bytes(spool, "recorder.spool") > 0, "the records do not arrive")
         if not is_connected:
             first.kill()
             first.wait()
@@ -164,7 +166,7 @@ def test_a_recording_whose_folder_there_is_deleted_ends(
     if is_connected:
         assert errors.startswith(b"warpline: error: env: the folder of the recording was deleted there; what")
         assert len(errors.splitlines()) == 1
-    words = warpline("recover", str(tmp_path / "run.h5.spool"), "-o", str(tmp_path / "again.h5"))
+    words = warpline("recover", str(spool), "-o", str(tmp_path / "again.h5"))
     subprocess.run(words, check=True, timeout=60)
 
 
@@ -194,10 +196,10 @@ def test_what_has_arrived_is_not_sent_again(
     assert 0 < sum(sent) < 100_000
 
 
-def _arrived_bytes(spool: Path) -> int:
-    """Bytes of records of the program that are in the mirror."""
+def _arrived_bytes(spool: Path, names: str = "agent*.spool") -> int:
+    """Bytes of records, by default of the program, that are in the mirror."""
     count = 0
-    for path in spool.glob("agent*.spool"):
+    for path in spool.glob(names):
         with path.open("rb") as file:
             count += sum(rows for _offset, _size, rows in chunks_of(file.fileno(), HEADER_BYTES, 1 << 30))
     return count

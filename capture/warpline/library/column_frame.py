@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from html import escape
@@ -129,7 +130,9 @@ class ColumnFrame:
         left_out = len(self.columns) - len(shown)
         more = f", {left_out} columns more" if left_out else ""
         return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            # Not every notebook keeps the space around cells.
+            '<table style="border-collapse:separate;border-spacing:10px 2px">'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             f"<p>{len(self):,} rows{more}</p>"
         )
 
@@ -147,4 +150,6 @@ def _python_values(column: CodedColumn, part: slice) -> list[Any]:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}" if 1_000 <= abs(value) < math.inf else f"{value:.4g}"
     return "–" if value is None else escape(str(value))

@@ -98,6 +98,20 @@ CLOSED_FORMATS = (
         "memray transform speedscope {file} -o memory.speedscope.json",
     ),
     ClosedFormat(
+        english("totals of cProfile, without the time of any call"),
+        _matches(
+            rb"[{\xfb][)\xa9]\x03[AZazu\xc1\xda\xe1\xfa\xf5]"
+        ),  # marshal: a dict by (file, line, name)
+        _RECORD,
+        "warpline record -- COMMAND",
+    ),
+    ClosedFormat(
+        english("totals in callgrind's format, without the time of any call"),
+        _matches(rb"# callgrind format|(?:version: 1\r?\n)?creator: "),
+        _RECORD,
+        "warpline record -- COMMAND",
+    ),
+    ClosedFormat(
         english("a trace of Tracy"),
         _starts_with(b"tlZ\x04", b"tZst", b"tracy"),
         _RECORD,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,9 @@ BEGINNINGS = {
     b"FLR\x00\x00\x02": ("Java Flight Recorder", "jfrconv"),
     b"memray\x00": ("memray", "memray transform speedscope"),
     b'\x04"M\x18@@\xc0\x03=\x00\x00\xf9\x05memray\x00': ("memray", "memray transform speedscope"),
+    marshal.dumps({("app.py", 1, "<module>"): (1, 1, 0.5, 0.7, {})}): ("cProfile", "warpline record"),
+    b"version: 1\ncreator: yappi\npid: 1\n": ("callgrind", "warpline record"),
+    b"# callgrind format\nversion: 1\n": ("callgrind", "warpline record"),
     b"tlZ\x04": ("Tracy", "warpline record"),
     b"go 1.22 trace\x00\x00\x00": ("Go", "go tool trace"),
     b"MMPD\x08": ("rustc", "crox"),

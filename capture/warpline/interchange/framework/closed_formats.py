@@ -99,9 +99,7 @@ CLOSED_FORMATS = (
     ),
     ClosedFormat(
         english("totals of cProfile, without the time of any call"),
-        _matches(
-            rb"[{\xfb][)\xa9]\x03[AZazu\xc1\xda\xe1\xfa\xf5]"
-        ),  # marshal: a dict by (file, line, name)
+        _matches(rb"[{\xfb][)\xa9]\x03[AZazu\xc1\xda\xe1\xfa\xf5]"),  # marshal: a dict by (file, line, name)
         _RECORD,
         "warpline record -- COMMAND",
     ),

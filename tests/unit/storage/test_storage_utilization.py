@@ -101,7 +101,8 @@ def test_bins_of_the_curve_are_exact(
         for track in capture.groups:
             curve = capture._curves[track]
             offset = capture.clock_offset_of_track(track)
-            edges = ((np.arange(len(curve.values) + 1) + curve.origin) << curve.level) - offset
+            places = np.arange(len(curve.values) + 1, dtype=np.int64) + curve.origin
+            edges = (places << curve.level) - offset
             expected = brute(capture, track, edges)
             assert len(curve.values) <= 64
             np.testing.assert_allclose(

@@ -47,7 +47,7 @@ LINES = "import sys, time\nfor number in range(60):\n    print(number, flush=Tru
 
 def run(far: Far, output: Path, *command: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     words = warpline("record", *far.options, *QUICK, "-o", str(output), "--", *command)
-    return subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=60)
+    return subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=110)
 
 
 def test_a_program_over_ssh_has_its_streams_arguments_and_status(over_ssh: Far, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_p
     assert b"--resume" in errors
     assert not output.exists()
     words = warpline("record", *over_ssh.options, "--resume", "--no-check")
-    done = subprocess.run(words, input=b"the end\n", capture_output=True, check=False, timeout=60)
+    done = subprocess.run(words, input=b"the end\n", capture_output=True, check=False, timeout=110)
     assert done.returncode == 0, done.stderr
     lines = (begin + rest + done.stdout).decode().splitlines()
     assert lines == [*map(str, range(60)), "the end"]
@@ -133,7 +133,7 @@ def test_a_recording_outlives_the_process_that_keeps_it(via_command: Far, tmp_pa
     runs = via_command.cache / "runs"
     wait_until(lambda: any(runs.glob("*/result.json")), "the recorder has not ended")
     words = warpline("record", *via_command.options, "--resume", "--no-check")
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=110)
     assert done.returncode == 7, done.stderr
     states = States(output)
     assert states.meta["exit_status"] == 7

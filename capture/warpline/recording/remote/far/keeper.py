@@ -42,7 +42,8 @@ from warpline.recording.remote.frames import (
 )
 from warpline.recording.remote.zstandard_frames import compressed
 
-_SHORTEST_TICK_S = 0.05
+_SHORTEST_TICK_S, _LONGEST_TICK_S = 0.05, 0.25
+"""Time between two looks at the spool: the longer, the longer nothing has been new."""
 _SHARE = 50
 """Looking at the spool may take this share of the time: 2 % of a core."""
 _NO_RESULT = {"failed": "the recorder was killed, or the disk there is full"}
@@ -80,7 +81,7 @@ class Keeper:
         self._differs = False
         self._rounds = 0
         self._is_complete = self._is_exit_sent = self._is_over = False
-        self._next_look = 0.0
+        self._next_look, self._tick_s = 0.0, _SHORTEST_TICK_S
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with in_folder(run):
             with contextlib.suppress(FileNotFoundError):
@@ -115,7 +116,10 @@ class Keeper:
             poller.register(channel.incoming, select.POLLIN)
             if channel.is_waiting:
                 poller.register(channel.outgoing, select.POLLOUT)
-            timeout = 0.0 if channel.has_room and self._has_news else self._next_look - time.monotonic()
+            if self._files is not None and channel.has_room:
+                timeout = 0.0
+            elif self._looks:
+                timeout = self._next_look - time.monotonic()
         if self._status >= 0:
             poller.register(self._status, select.POLLIN)
         if self._streams is not None:
@@ -295,16 +299,16 @@ class Keeper:
         return False
 
     @property
-    def _has_news(self) -> bool:
-        may_look = not (self._is_complete or self._awaits_held)
-        return self._files is not None or (may_look and self._next_look <= time.monotonic())
+    def _looks(self) -> bool:
+        """Whether the spool is looked at, again and again, rather than complete at the other end."""
+        return not (self._is_complete or self._awaits_held)
 
     def _send_spool(self) -> None:
         """Send what is new; after the recording compare all chunks, until both ends have the same."""
         channel = self._channel
         if channel is not None and self._files is not None and self._send_all(channel, self._files):
             self._files = None
-        if channel is None or self._is_complete or self._awaits_held or time.monotonic() < self._next_look:
+        if channel is None or not self._looks or time.monotonic() < self._next_look:
             return
         begun = time.monotonic()
         is_final = self._is_recorded
@@ -313,13 +317,14 @@ class Keeper:
                 self._news, self._sent = self._tail.news(), 0
             if self._send_all(channel, self._news):
                 self._news = None
+                self._tick_s = _SHORTEST_TICK_S if self._sent else min(2 * self._tick_s, _LONGEST_TICK_S)
                 if not self._sent and is_final:
                     self._begin_check()
         if self._checks is not None and self._send_all(channel, self._checks) and not self._unchecked:
             self._end_check(channel)
         took = time.monotonic() - begun
         is_busy = self._checks is not None or not channel.has_room
-        self._next_look = begun + (0.01 if is_busy or is_final else max(_SHORTEST_TICK_S, took * _SHARE))
+        self._next_look = begun + (0.01 if is_busy or is_final else max(self._tick_s, took * _SHARE))
 
     def _send_all(self, channel: Channel, frames: Iterator[bytes]) -> bool:
         """Send frames while the connection accepts them; returns whether all were sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import weakref
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from warpline_app.timeline.model.layout import PINNED_KEY, Layout, make_layout
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.row_defaults import fold_counters, fold_idle
 from warpline_app.timeline.model.rows import RowTree
+
+CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
 
 
 def test_the_tree_shows_states_on_threads_and_leaves_out_a_single_context(capture: Capture) -> None:
@@ -303,3 +306,18 @@ def test_folding_compares_no_rows_with_each_other() -> None:
     assert [(child.role, len(child.children)) for child in shown] == [("thread", 0), ("more", 100)]
     threads = fold_idle(None, parent, [row("thread", i) for i in range(100)])  # type: ignore[arg-type]
     assert [child.role for child in threads] == ["thread"] * 10 + ["more"]
+
+
+def test_events_that_the_index_of_names_lacks_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.h5"
+    path.write_bytes(gzip.decompress((CORPUS / "index_without_names.h5.gz").read_bytes()))
+    with open_capture(path) as damaged:
+        tree = RowTree(damaged)
+        waiting = [tree.root]
+        streams = 0
+        while waiting:
+            row = waiting.pop()
+            tree.open(row)
+            waiting += row.children
+            streams += row.role == "stream"
+        assert streams

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr, translated
 from warpline.model.communication import is_communication
+from warpline.untrusted import places_of
 from warpline_app.timeline.model.group_columns import GroupColumns
 
 if TYPE_CHECKING:
@@ -229,7 +230,9 @@ class _TrackNames:
         for code in codes:
             if code != largest:
                 rows = self._rows_of_kind(code)
-                place = np.searchsorted(totals.name, events.name[rows])
+                place = places_of(totals.name, events.name[rows])
+                is_known = place >= 0  # a damaged index may lack names
+                rows, place = rows[is_known], place[is_known]
                 mine = np.bincount(place, minlength=len(count))
                 time = np.zeros_like(busy)
                 np.add.at(time, place, events.duration[rows])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from warpline.i18n import tr
 from warpline.memory_room import require_memory
 from warpline.model.errors import RecordingError
+from warpline.platform.held_folders import TemporaryFolder
 from warpline.platform.systems import is_linux
 from warpline.recording.capture_of_session import (
     Report,
@@ -109,8 +110,9 @@ class FarRun:
             raise SystemExit(128 + received.number)
 
     def _followed(self) -> Result:
-        with tempfile.TemporaryDirectory(prefix="warpline-files-") as folder:
-            self._folder = Path(folder)
+        # Of its kind, those that a killed process left are removed first.
+        with contextlib.closing(TemporaryFolder(Path(tempfile.gettempdir()))) as folder:
+            self._folder = folder.path
             self._follow()
             return self._finished()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,13 @@ from PySide6.QtCore import QObject, Signal
 from warpline.i18n import tr, tr_n
 from warpline.model.derived_rows import DerivedRow
 from warpline.model.progress import IsCancelled, Progress
-from warpline.query.allowed_queries import AllowedQueries, foreign_text
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageTarget
 from warpline_app.remembered.settings import Settings
 from warpline_app.state.timeline_state import TimelineState
 
 if TYPE_CHECKING:
+    from warpline.query.allowed_queries import AllowedQueries
     from warpline.storage import Capture
     from warpline.storage.columns.derived_events import DerivedContent, ShownRow
 
@@ -37,7 +38,7 @@ class DerivedRows(QObject):
         """``capture_now`` returns the capture, None when it is gone."""
         super().__init__(parent)
         self._capture_now, self._state = capture_now, state
-        self._allowed = AllowedQueries(Path(os.devnull))
+        self._settings_folder = Path(os.devnull)
         self._contents: dict[str, DerivedContent] = {}
         self._problems: dict[str, str] = {}
         self._job: Job | None = None
@@ -45,7 +46,14 @@ class DerivedRows(QObject):
 
     def remember_in(self, settings: Settings) -> None:
         """Keep beside the settings which queries are allowed."""
-        self._allowed = AllowedQueries(settings.folder)
+        self._settings_folder = settings.folder
+        self.__dict__.pop("_allowed", None)
+
+    @cached_property
+    def _allowed(self) -> AllowedQueries:
+        from warpline.query.allowed_queries import AllowedQueries  # the first frame needs no SQL
+
+        return AllowedQueries(self._settings_folder)
 
     def content(self, row: DerivedRow) -> DerivedContent | None:
         """What the row shows; None while there is nothing."""
@@ -55,7 +63,11 @@ class DerivedRows(QObject):
         """Why the row shows nothing; empty while its query runs."""
         if row.sql in self._problems:
             return self._problems[row.sql]
-        return "" if self.is_allowed(row) else foreign_text()
+        if self.is_allowed(row):
+            return ""
+        from warpline.query.allowed_queries import foreign_text
+
+        return foreign_text()
 
     @property
     def is_busy(self) -> bool:

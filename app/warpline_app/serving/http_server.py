@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from warpline.i18n import tr
 from warpline.model.errors import WarplineError
+from warpline.platform.systems import may_reuse_ports
 from warpline_app.serving.access import Access, is_local_host
 from warpline_app.serving.drawing_process import DrawnAnswer
 from warpline_app.serving.news import News
@@ -55,8 +56,7 @@ class PageServer(socketserver.ThreadingMixIn, HTTPServer):
     """Serves one timeline on the loopback interface."""
 
     daemon_threads = True
-    # On Windows this would let another program take the port over.
-    allow_reuse_address = sys.platform != "win32"
+    allow_reuse_address = may_reuse_ports()
     request_queue_size = 64
 
     def __init__(

@@ -13,6 +13,7 @@ from typing import Any
 
 from warpline.i18n import tr
 from warpline.library.pictures import DRAW_S, PngPicture
+from warpline.memory_room import require_memory
 from warpline.model import UsageError, WarplineError
 from warpline.model.progress import IsCancelled, check_cancelled, never
 from warpline.own_python import own_python
@@ -51,6 +52,7 @@ class PictureProcess:
         }
         process = self._started()
         answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        require_memory()
         threading.Thread(target=_ask, args=(process, request, answers), daemon=True).start()
         stop = time.monotonic() + seconds
         try:

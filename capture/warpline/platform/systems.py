@@ -40,6 +40,11 @@ def can_wait_for_pipes() -> bool:
     return sys.platform != "win32"
 
 
+def may_reuse_ports() -> bool:
+    """Whether a server may take a port that a former one has just left. Windows would give it one that is in use."""
+    return sys.platform != "win32"
+
+
 def system_name() -> str:
     """The system's name for readers, such as ``Windows``."""
     import platform

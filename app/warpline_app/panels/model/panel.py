@@ -93,7 +93,7 @@ class _ModuleTable(ReportTable):
             action.triggered.connect(
                 lambda _on=False, address=address: QDesktopServices.openUrl(QUrl(address))
             )
-            action.setToolTip(address)
+            action.setToolTip(plain(address))
             actions[f"page_{framework}"] = action
         return actions
 

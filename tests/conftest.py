@@ -138,12 +138,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file's tests stay together, and so do all that record."""
+    """A file's tests stay together, and so do all that record; compiling for minutes is no recording."""
     from xdist.scheduler import LoadScopeScheduling  # only there when several processes were asked for
 
     def scope(nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return "recorders" if path.removeprefix("tests/").startswith(_RECORDERS) else path
+        is_alone = not path.removeprefix("tests/").startswith(_RECORDERS) or "cross_compile" in path
+        return path if is_alone else "recorders"
 
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = scope

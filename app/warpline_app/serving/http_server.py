@@ -83,14 +83,14 @@ class PageServer(socketserver.ThreadingMixIn, HTTPServer):
         self.server_name, self.server_port = LOOPBACK, int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """DrawnAnswer in a thread; beyond `MAX_CONNECTIONS`, hang up."""
+        """Answer in a thread; beyond `MAX_CONNECTIONS`, hang up."""
         if not self._connections.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """DrawnAnswer all requests of a connection."""
+        """Answer all requests of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import socket
@@ -74,7 +75,8 @@ def serve(arguments: list[str], name: str, port: int, *, opens_browser: bool) ->
     serving: list[Serving] = []
 
     def signed_in() -> None:
-        print(tr("Signed in. For another browser: {address}", address=serving[0].address), flush=True)
+        with contextlib.suppress(OSError):  # the terminal may be gone; the browser is to get its cookie
+            print(tr("Signed in. For another browser: {address}", address=serving[0].address), flush=True)
 
     try:
         serving.append(Serving(arguments, port, signed_in))

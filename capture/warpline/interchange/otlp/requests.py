@@ -41,8 +41,15 @@ _Phase = tuple[str, int, int]
 class _Trace:
     """What one trace holds of requests."""
 
-    requests: list[ServedRequest] = field(default_factory=list)
-    stages: list[_Phase] = field(default_factory=list)
+    requests: dict[str, ServedRequest] = field(default_factory=dict)
+    """By the ids of their spans."""
+    stages: list[tuple[str, _Phase]] = field(default_factory=list)
+    """With the ids of the spans around them."""
+
+    def add(self, span_id: str, request: ServedRequest) -> None:
+        """Keeps a request; ids that are missing, or are there twice, lose none."""
+        is_taken = not span_id or span_id in self.requests
+        self.requests[f"{len(self.requests)} {span_id}" if is_taken else span_id] = request
 
 
 class ServedRequests:
@@ -56,11 +63,11 @@ class ServedRequests:
         """Keeps a span if it is a request, or a stage of one."""
         stage = _STAGES.get(span.name)
         if stage is not None:
-            self._trace(span).stages.append((stage, start, stop))
+            self._trace(span).stages.append((span.parent_span_id, (stage, start, stop)))
         elif any(name.startswith(_LATENCY) for name in values):
-            self._trace(span).requests.append(_generated(holder, span, values, start, stop))
+            self._trace(span).add(span.span_id, _generated(holder, span, values, start, stop))
         elif any(event.name == "QUEUE_START" for event in span.events):
-            self._trace(span).requests.append(_inferred(holder, span, values, start, stop))
+            self._trace(span).add(span.span_id, _inferred(holder, span, values, start, stop))
 
     def _trace(self, span: OtlpSpan) -> _Trace:
         return self._traces.setdefault(span.trace_id or span.span_id, _Trace())
@@ -68,10 +75,14 @@ class ServedRequests:
     def finish(self) -> None:
         """Adds the requests with their stages to the capture."""
         for trace in self._traces.values():
-            for request in trace.requests:
+            stages: dict[str, list[_Phase]] = {}
+            is_alone = len(trace.requests) == 1
+            for parent, stage in trace.stages:
+                stages.setdefault("" if is_alone else parent, []).append(stage)
+            for span_id, request in trace.requests.items():
                 own = tuple(
                     stage
-                    for stage in trace.stages
+                    for stage in stages.get("" if is_alone else span_id, ())
                     if request.start <= stage[1] < max(request.stop, request.start + 1)
                 )
                 self._rows.add(_with_stages(request, own) if own else request)
@@ -155,7 +166,7 @@ def _nanoseconds(value: Any) -> int:
     """Seconds of any type as ns; `UNKNOWN` for what is no time."""
     try:
         seconds = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return UNKNOWN
     return round(seconds * 1e9) if math.isfinite(seconds) and 0 <= seconds < 1e8 else UNKNOWN
 

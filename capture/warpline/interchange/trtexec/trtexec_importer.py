@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 _HEAD = re.compile(rb'\s*\[\s*\{\s*"count"\s*:\s*\d+\s*\}\s*,\s*\{\s*"name"\s*:')
-_LONGEST_MS = 1e9
+_LONGEST_MS = 1e6
 
 
 class _Entry(msgspec.Struct, gc=False, frozen=True, rename="camel"):

@@ -111,7 +111,7 @@ class Drawing(QObject):
         try:
             question = json.loads(line)
             self._answer(int(question["id"]), question)
-        except (WarplineError, ValueError, TypeError, KeyError, OSError, MemoryError) as error:
+        except Exception as error:  # without an answer, the page would wait for a minute
             self._messages.write({"id": question.get("id"), "failed": str(error) or type(error).__name__})
 
     def _answer(self, number: int, question: dict[str, Any]) -> None:
@@ -163,8 +163,11 @@ class Drawing(QObject):
             return
         number, self._exact = self._exact, None
         self._looks.stop()
-        measures, picture = self.timeline.picture()
-        self._messages.write({"id": number, "frame": measures}, picture)
+        try:
+            measures, picture = self.timeline.picture()
+            self._messages.write({"id": number, "frame": measures}, picture)
+        except Exception as error:  # as above
+            self._messages.write({"id": number, "failed": str(error) or type(error).__name__})
 
     def close(self) -> None:
         """Stop drawing and close the capture."""

@@ -37,7 +37,7 @@ class _Result:
 
 
 class Found(QObject):
-    """The findings of a document. Whoever asks while they are computed gets them when they are there."""
+    """The findings of a document. Questions that arrive while they are computed are answered once they are known."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)

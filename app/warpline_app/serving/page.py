@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from warpline.i18n import language, tr
 from warpline.resources import path as resource
@@ -43,7 +43,7 @@ def colors_css() -> bytes:
 _SCRIPT = "text/javascript; charset=utf-8"
 STATIC = {
     **{
-        f"/{name}.js": Static(_SCRIPT, lambda name=name: _file(f"serve/{name}.js"))  # type: ignore[misc]
+        f"/{name}.js": Static(_SCRIPT, partial(_file, f"serve/{name}.js"))
         for name in ("serve", "picture", "input", "side", "texts")
     },
     "/serve.css": Static("text/css; charset=utf-8", lambda: _file("serve/serve.css")),

@@ -33,10 +33,31 @@ static bool is_child; /* forked, not executed */
 
 /* --- once, in Python's main thread, with the GIL */
 
+/* Whether Python is between two lines of its import system. Its locks know one import per thread at a time (3.11, 3.12:
+ * python/cpython#106176): an import of ours would take away what the interrupted one has noted, which then fails. */
+static bool is_importing(void)
+{
+    void *frame = python.current_frame(), *code = frame != NULL ? python.frame_code(frame) : NULL;
+    void *file = code != NULL ? python.attribute(code, "co_filename") : NULL;
+    const char *name = file != NULL ? python.text_utf8(file) : NULL;
+    bool is_inside = name != NULL && strcmp(name, "<frozen importlib._bootstrap>") == 0;
+    if (file != NULL)
+        python.release(file);
+    if (code != NULL)
+        python.release(code);
+    python.clear_error();
+    return is_inside;
+}
+
 static int boot(void *unused)
 {
     (void)unused;
     wl_quiet++;
+    if (is_importing()) {
+        atomic_store(&is_asked, false); /* too early */
+        wl_quiet--;
+        return 0;
+    }
     CALL_SOURCES(python_started);
     python_layout_verify();
     if (python_state() != PYTHON_UNKNOWN) {

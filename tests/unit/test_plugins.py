@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_distribution_in_a_folder_is_found(
      ("os:sep", "it is not of type int")],
 )  # fmt: skip
 def test_a_broken_plugin_has_its_reason_instead_of_a_value(value: str, reason: str) -> None:
-    plugin = plugins.load_plugin(plugins.EntryPoint("x", value, GROUP), int)
+    plugin = plugins.load_plugin(EntryPoint("x", value, GROUP), int)
     assert plugin.value is None
     assert plugin.problem.startswith(f"plug-in x cannot be loaded from {value}: ")
     assert plugin.problem.endswith(reason)
@@ -61,7 +62,7 @@ def test_a_check_may_refuse_a_plugin_and_whatever_it_raises_is_the_reason() -> N
     def check(_value: str) -> None:
         raise LookupError("too short")
 
-    plugin = plugins.load_plugin(plugins.EntryPoint("x", "os:sep", GROUP), str, check)
+    plugin = plugins.load_plugin(EntryPoint("x", "os:sep", GROUP), str, check)
     assert (plugin.value, plugin.problem) == (None, "plug-in x cannot be loaded from os:sep: too short")
 
 
@@ -70,7 +71,7 @@ def test_a_missing_optional_package_says_what_to_install(
 ) -> None:
     (tmp_path / "their_window.py").write_text("raise ModuleNotFoundError(name='PySide6.QtCore')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    plugin = plugins.load_plugin(plugins.EntryPoint("x", "their_window:x", GROUP), object)
+    plugin = plugins.load_plugin(EntryPoint("x", "their_window:x", GROUP), object)
     assert plugin.problem.endswith(f"install it with: {install_command('gui')}")
 
 

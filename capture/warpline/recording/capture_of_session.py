@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import english, translated
+from warpline.lone_numpy import load_numpy
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.output_places import is_no_file
 from warpline.platform.held_folders import TemporaryFolder
@@ -82,6 +83,7 @@ def write_capture(
     tell({"state": "finalising", "fraction": 0.0})
     try:
         # Inside the try: if this import runs out of memory or descriptors, the recording is kept.
+        load_numpy()
         from warpline.recording.finalise import finalise
 
         done = finalise(directory, session.output, progress=progress, cancelled=cancelled, files=files)

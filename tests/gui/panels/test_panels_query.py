@@ -161,7 +161,8 @@ def test_a_result_is_drawn_exported_and_asked_again(panel: QueryPanel, qtbot: Qt
     run(qtbot, panel, shown)
     path = tmp_path / "rows.csv"
     job = panel.answer.table.export(path)
-    with qtbot.waitSignal(job.succeeded, timeout=20_000):  # `finished` may have been emitted already
+    # Not `finished`: the thread emits it itself, perhaps already.
+    with qtbot.waitSignal(job.succeeded, timeout=20_000):
         pass
     lines = path.read_text("utf-8").splitlines()
     assert lines[0] == "ts,dur,size"

@@ -203,7 +203,8 @@ def test_an_opening_that_is_closed_is_cancelled(qtbot: QtBot, workspace: Workspa
     workspace.close(opening)
     assert not list(workspace.items)
     assert not workspace.is_opening
-    with qtbot.waitSignal(opening.opening_job.cancelled, timeout=20_000):  # `finished` may have been emitted already
+    # Not `finished`: the thread emits it itself, perhaps already.
+    with qtbot.waitSignal(opening.opening_job.cancelled, timeout=20_000):
         pass
     assert opened == []
 

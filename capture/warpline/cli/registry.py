@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from warpline import plugins
 from warpline.cli.command import Command
 from warpline.extras import install_command
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import UsageError, WarplineError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "warpline.commands"
 
@@ -54,7 +58,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
 """In the order of ``warpline --help``."""
 
 
-def entry_points() -> dict[str, plugins.EntryPoint]:
+def entry_points() -> dict[str, EntryPoint]:
     """Commands that installed distributions register, by name. They never replace a command of ``BUILTIN``."""
     return {point.name: point for point in plugins.entry_points(ENTRY_POINT_GROUP)}
 
@@ -101,7 +105,7 @@ def _from_module(name: str, module_name: str) -> Command:
     return plugins.checked(getattr(module, "command", None), Command)
 
 
-def _from_entry_point(point: plugins.EntryPoint) -> Command:
+def _from_entry_point(point: EntryPoint) -> Command:
     plugin = plugins.load_plugin(point, Command)
     if plugin.value is not None:
         return plugin.value

@@ -24,6 +24,8 @@ from warpline.model import UsageError
 from warpline.model.progress import IsCancelled
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from warpline.storage import Capture
 
 SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "serving", "cpu", "findings.reports")
@@ -80,7 +82,7 @@ def _of_module(name: str, module: str) -> ReportSpec | None:
     return spec if isinstance(spec, ReportSpec) and spec.name == name else None
 
 
-def _of_entry_point(point: plugins.EntryPoint) -> ReportSpec:
+def _of_entry_point(point: EntryPoint) -> ReportSpec:
     """The report that a distribution registers, or one that says why it cannot be loaded."""
     plugin = plugins.load_plugin(point, ReportSpec, lambda spec: _check_name(spec, point.name))
     if plugin.value is not None:

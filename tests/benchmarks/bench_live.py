@@ -4,10 +4,11 @@
     … --modes ticks --seconds 600 --by-minute
 
 The same program is recorded from the window three times: without a live timeline, with one of snapshots, each of all of
-the recording, and with one of ticks, each of what is new. *Seen after* is the time from an event to the frame that
-shows it: the oldest event that is new in a capture has waited since the head of the one before. *Later* is the live
-process's share of a core in the last third, divided by that in the first: 1.0 is flat. A busy machine makes all of it
-longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture. With
+the recording, and with one of ticks, each of what is new. *Seen after* is the time from the end of an event to the
+frame that shows it, of all events that a capture has and the one before did not. *Behind* is the part of it before
+the capture's head was taken, *made* the part until it arrived in the window's thread, *drawn* the rest. *Later* is the
+live process's share of a core in the last third, divided by that in the first: 1.0 is flat. A busy machine makes all of
+it longer: the process is niced. *Grow* is the time that the window's thread takes for a new capture. With
 ``--by-minute``, a second table has CPU and memory of the live process and of the window for each minute.
 """
 
@@ -20,17 +21,22 @@ import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 import numpy as np  # noqa: E402  # found through the path above
 from tests.benchmarks.measuring import table  # noqa: E402  # the same
 
+from warpline.model.flags import Flag  # noqa: E402  # the same
 from warpline.recording.live import captures, process  # noqa: E402  # the same
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 PROGRAM = Path(__file__).parent / "programs" / "steady_ranges.py"
 TICK_S = os.sysconf("SC_CLK_TCK")
@@ -64,6 +70,7 @@ def main() -> None:
         "captures",
         "seen after, median",
         "p95",
+        "behind, made, drawn",
         "grow, p95",
         "worst",
     ]
@@ -116,6 +123,7 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
     from warpline_app.recording.recording import Recording
     from warpline_app.recording.request import RecordingRequest
     from warpline_app.remembered.settings import Settings
+    from warpline_app.timeline.widgets.canvas import Canvas
     from warpline_app.window.main_window import MainWindow
 
     grow = LiveDocument.grow
@@ -135,9 +143,9 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
         )
         recording = Recording(request.checked(), window.workspace)
         window.workspace.begin(recording, has_tab=True)
-        LiveDocument.grow = _timed(grow, grows)  # type: ignore[method-assign]
+        LiveDocument.grow = _timed(grow, grows, lambda: seen)  # type: ignore[method-assign]
         heads: list[int] = []
-        seen: list[float] = []
+        seen = Seen()
         shares: list[tuple[float, float]] = []
         live_cpu, cpu = 0.0, time.process_time()
         while "ranges" not in recording.text.text and not recording.has_ended:
@@ -145,12 +153,8 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
             document = recording.document
             edge = document.live_edge if document is not None else None
             if document is not None and edge is not None and (not heads or edge.head_ns != heads[-1]):
-                window.grab()
-                start = document.capture.meta["start_monotonic_ns"]
-                kept = document.capture.span[0]
-                now = time.monotonic_ns() - (start - kept)
-                if heads:
-                    seen.append((now - heads[-1]) / 1e9)
+                for canvas in () if heads else window.findChildren(Canvas):
+                    canvas.frame_drawn.connect(seen.drawn)
                 heads.append(edge.head_ns)
             if recording.following is not None:
                 live_cpu = _cpu_s(recording.following.process_id) or live_cpu
@@ -161,7 +165,7 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
                     minutes.append(Minute.of(number, live_cpu, pid, len(heads)))
                     print(*minutes[-1].row(minutes[max(0, len(minutes) - 2)]), file=sys.stderr, flush=True)
             time.sleep(0.002)
-        cpu = time.process_time() - cpu
+        cpu = time.process_time() - cpu - seen.own_cpu_s
         while not recording.has_ended:
             application.processEvents()
             time.sleep(0.01)
@@ -176,8 +180,7 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
             f"{cpu / took:.3f} cores",
             _later(shares),
             str(len(heads)),
-            f"{np.median(seen):.2f} s" if seen else "–",
-            f"{np.quantile(seen, 0.95):.2f} s" if seen else "–",
+            *seen.row(),
             f"{1000 * np.quantile(grows, 0.95):.0f} ms" if grows else "–",
             f"{1000 * max(grows):.0f} ms" if grows else "–",
         ]
@@ -190,8 +193,61 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
     return row
 
 
-def _timed(grow: Callable[..., None], seconds: list[float]) -> Callable[..., None]:
+class Seen:
+    """How long events of a running recording waited until they were drawn."""
+
+    LOOKED_BACK_NS = 2_000_000_000
+    BIN_NS = 5_000_000
+
+    def __init__(self) -> None:
+        self.own_cpu_s = 0.0
+        self._counts: Counter[int] = Counter()
+        self._pending: tuple[Counter[int], float, float] | None = None
+        self._waits: list[tuple[float, float, float, int]] = []
+        """Seconds behind, made, drawn, and number of events"""
+
+    def grown(self, capture: Capture, head_ns: int) -> None:
+        """A capture arrived in the window's thread."""
+        cpu, now = time.thread_time(), time.monotonic_ns()
+        start = capture.meta["start_monotonic_ns"] - capture.span[0]
+        ends: Counter[int] = Counter()
+        for lane in range(len(capture.lanes)):
+            rows = capture.lane_slice(lane, head_ns - self.LOOKED_BACK_NS, head_ns)
+            events = capture.events
+            stops = (events.start[rows] + events.duration[rows])[events.flags[rows] & Flag.CUT_END == 0]
+            bins, counts = np.unique(stops // self.BIN_NS, return_counts=True)
+            ends.update(dict(zip(bins.tolist(), counts.tolist(), strict=True)))
+        new = ends - self._counts
+        is_first, self._counts = not self._counts, ends
+        self._pending = None if is_first else (new, head_ns / 1e9, (now - start) / 1e9)
+        self._start_ns = start
+        self.own_cpu_s += time.thread_time() - cpu
+
+    def drawn(self) -> None:
+        """A frame was painted."""
+        if self._pending is None:
+            return
+        new, head_s, made_s = self._pending
+        self._pending, now_s = None, (time.monotonic_ns() - self._start_ns) / 1e9
+        for place, count in new.items():
+            end_s = (place + 0.5) * self.BIN_NS / 1e9
+            if end_s > head_s - self.LOOKED_BACK_NS / 2e9:
+                self._waits.append((max(0.0, head_s - end_s), made_s - head_s, now_s - made_s, count))
+
+    def row(self) -> list[str]:
+        """Median and p95 of all events, and the medians of the parts."""
+        if not self._waits:
+            return ["–", "–", "–"]
+        parts = np.array(self._waits)
+        waits = np.repeat(parts[:, :3].sum(axis=1), parts[:, 3].astype(int))
+        median, most = np.quantile(waits, (0.5, 0.95))
+        behind, made, drawn = np.median(parts[:, :3], axis=0)
+        return [f"{median:.2f} s", f"{most:.2f} s", f"{behind:.2f}, {made:.2f}, {drawn:.2f} s"]
+
+
+def _timed(grow: Callable[..., None], seconds: list[float], seen: Callable[[], Seen]) -> Callable[..., None]:
     def timed(*args: Any) -> None:
+        seen().grown(args[1], args[2].head_ns)
         begun = time.perf_counter()
         grow(*args)
         seconds.append(time.perf_counter() - begun)

@@ -147,7 +147,7 @@ class Ticker:
     def _late(self, capture: Capture, base_ns: int) -> int:
         if self._before is not None:
             snapshot, before = self._before
-            late = lateness_ns(before, capture, base_ns, snapshot.head_ns)
+            late = lateness_ns(before, capture, max(base_ns, snapshot.kept_ns), snapshot.head_ns)
             # What arrived later than we looked back may have been even later than that.
             if late >= snapshot.head_ns - base_ns > 0 and base_ns == snapshot.settled_ns:
                 late, self._has_missed = 2 * late, True

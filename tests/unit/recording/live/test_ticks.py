@@ -142,6 +142,23 @@ def test_what_is_recorded_at_its_end_begins_where_it_began(tmp_path: Path) -> No
     ticks.close()
 
 
+def test_looking_back_for_a_beginning_makes_nothing_late(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    ticks = Ticks(recording, tmp_path)
+    for number in range(100):
+        recording.push("x", number * 60 * MS, thread=1, level=0)
+        recording.pop((number * 60 + 25) * MS, thread=1, level=0)
+        if number == 79:
+            recording.forward(100 * MS, 4_760 * MS)
+        if number % 10 == 9:
+            tick = ticks.tick(anew=False)
+            if number == 79:
+                assert tick.kept_ns == 100 * MS, "it shows where the forward pass began"
+            assert tick.head_ns - tick.settled_ns <= 200 * MS
+    assert tick.head_ns - tick.kept_ns <= 800 * MS
+    ticks.close()
+
+
 def test_what_comes_seconds_late_is_spliced_in(tmp_path: Path) -> None:
     recording = Growing(tmp_path)
     ticks, growing = Ticks(recording, tmp_path), GrowingCapture()

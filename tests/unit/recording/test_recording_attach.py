@@ -129,7 +129,7 @@ def readable_python() -> bool:
     return sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
 
 
-@pytest.mark.skipif(not readable_python(), reason="stacks are known of CPython 3.11 to 3.14")
+@pytest.mark.skipif(not readable_python(), reason="stacks are known of CPython 3.11 to 3.15")
 def test_python_stacks_are_read_from_outside(running: Running, tmp_path: Path) -> None:
     output = tmp_path / "run.h5"
     command = [

@@ -18,8 +18,8 @@ from warpline.recording.sources.python.remote_stacks import attach_python, line_
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="Linux only"),
     pytest.mark.skipif(
-        sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info < (3, 15),
-        reason="stacks are known of CPython 3.11 to 3.14",
+        sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info < (3, 16),
+        reason="stacks are known of CPython 3.11 to 3.15",
     ),
 ]
 

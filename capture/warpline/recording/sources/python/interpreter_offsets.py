@@ -28,11 +28,12 @@ OFFSETS: Mapping[int, Mapping[str, int]] = {
 }  # fmt: skip
 """Bytes, by minor version. `thread_frame` is 0 where a thread's frame is found through its C frame."""
 
-GROUPS = ("runtime", "interpreter", "thread", "frame", "code", "bytes", "text")
+GROUPS = ("runtime", "interpreter", "thread", "ids", "frame", "code", "bytes", "text")
 PUBLISHED: tuple[tuple[int, tuple[int, ...]], ...] = (
-    (13, (0, 6, 19, 28, 34, 64, 67)),
-    (14, (0, 6, 22, 31, 39, 74, 77)),  # 3.14.0: fields for thread-local bytecode in three groups
-    (14, (0, 6, 20, 29, 36, 70, 73)),  # its betas
+    (13, (0, 6, 19, 24, 28, 34, 64, 67)),
+    (14, (0, 6, 22, 27, 31, 39, 74, 77)),  # 3.14.0: fields for thread-local bytecode in three groups
+    (14, (0, 6, 20, 25, 29, 36, 70, 73)),  # its betas
+    (15, (0, 6, 22, 30, 39, 47, 86, 89)),  # 3.15.2: three more fields before a thread's ids
 )
 """Minor version, and where each of `GROUPS` begins in `_Py_DebugOffsets`, in fields of 8 bytes."""
 FIELDS: Mapping[str, tuple[str, int, int]] = {
@@ -40,8 +41,8 @@ FIELDS: Mapping[str, tuple[str, int, int]] = {
     "interpreter_next": ("interpreter", 2, 0),
     "threads_head": ("interpreter", 3, 0),
     "thread_next": ("thread", 2, 0),
-    "thread_native_id": ("thread", 6, 0),
-    "thread_chunk": ("thread", 7, 0),
+    "thread_native_id": ("ids", 1, 0),
+    "thread_chunk": ("ids", 2, 0),
     "thread_frame": ("thread", 4, 0),
     "frame_code": ("frame", 2, 0),
     "frame_instruction": ("frame", 3, 0),

@@ -1,4 +1,4 @@
-"""Where things lie inside a CPython of another process: 3.11 and 3.12 by table, 3.13 and 3.14 as it publishes them.
+"""Where things lie inside a CPython of another process: 3.11 and 3.12 by table, 3.13 and later as it publishes them.
 
 The numbers are in `interpreter_offsets`.
 """

@@ -33,7 +33,7 @@ class RemoteSampler(Collector):
         self._find()
         if not self._pythons:
             raise Unavailable(
-                english("no Python 3.11 to 3.14 in the program whose stacks can be read from outside")
+                english("no Python 3.11 to 3.15 in the program whose stacks can be read from outside")
             )
         self.writer = watched.writer("python")
         self._codes: dict[RemoteCode, int] = {}

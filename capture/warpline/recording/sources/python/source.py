@@ -37,7 +37,7 @@ class PythonSource(RecordingSource):
         is_default=True,
         control_bit=16,
     )
-    title = english("Stacks of Python 3.11 to 3.14, sampled (from inside the program)")
+    title = english("Stacks of Python 3.11 to 3.15, sampled (from inside the program)")
     short_title = english("Python stacks")
     position = 80
     record_types = frozenset(range(500, 600))
@@ -60,7 +60,7 @@ class PythonSource(RecordingSource):
             {OPTIONS_VARIABLE: "hz=100"},
             Unavailable(
                 english("the stacks of this Python cannot be read"),
-                english("use CPython 3.11 to 3.14 with a GIL"),
+                english("use CPython 3.11 to 3.15 with a GIL"),
             ),
         )
 
@@ -85,12 +85,12 @@ class PythonSource(RecordingSource):
 
         found = python_of(RemoteMemory(pid))
         if found is None:
-            raise Unavailable(english("the process runs no Python 3.11 to 3.14"))
+            raise Unavailable(english("the process runs no Python 3.11 to 3.15"))
         version, is_known = found
         if not is_known:
             raise Unavailable(
                 english("the stacks of Python {version} cannot be read from outside", version=version),
-                english("use CPython 3.11 to 3.14 with a GIL"),
+                english("use CPython 3.11 to 3.15 with a GIL"),
             )
         return english("Python {version}", version=version)
 

@@ -82,7 +82,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         )
     if any(spool.header.producer == FROM_OUTSIDE for spool in spools):
         return  # the collector has reported itself
-    never_used = english("no recorded process ran Python 3.11 to 3.14")
+    never_used = english("no recorded process ran Python 3.11 to 3.15")
     add_agent_source(translation, spools, builder, name="python", never_used=never_used, lost=moved)
 
 

@@ -161,9 +161,9 @@ void python_layout_verify(void)
         return;
     int major = 0, minor = 0;
     sscanf(python.version(), "%d.%d", &major, &minor);
-    if (sizeof(void *) != 8 || major != 3 || minor < 11 || minor > 14) {
+    if (sizeof(void *) != 8 || major != 3 || minor < 11 || minor > 15) {
         char text[80];
-        snprintf(text, sizeof text, "Python %d.%d: stacks are known of 3.11 to 3.14", major, minor);
+        snprintf(text, sizeof text, "Python %d.%d: stacks are known of 3.11 to 3.15", major, minor);
         refuse(text);
         return;
     }

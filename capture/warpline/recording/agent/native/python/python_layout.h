@@ -1,4 +1,4 @@
-/* Offsets inside CPython: 3.11 and 3.12 by table, 3.13 and 3.14 as the interpreter publishes them. Nothing uses them
+/* Offsets inside CPython: 3.11 and 3.12 by table, 3.13 and later as the interpreter publishes them. Nothing uses them
  * before `python_layout_verify` has read a known frame correctly. */
 #ifndef WARPLINE_PYTHON_LAYOUT_H
 #define WARPLINE_PYTHON_LAYOUT_H

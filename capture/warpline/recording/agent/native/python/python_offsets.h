@@ -28,11 +28,12 @@ static const struct python_layout offset_tables[] = {
 /* Where groups of fields begin in `_Py_DebugOffsets`, in fields of 8 bytes. */
 static const struct published {
     int minor;
-    uint8_t runtime, interpreter, thread, frame, code, bytes, text;
+    uint8_t runtime, interpreter, thread, ids, frame, code, bytes, text;
 } published[] = {
-    {.minor = 13, .runtime = 0, .interpreter = 6, .thread = 19, .frame = 28, .code = 34, .bytes = 64, .text = 67},
-    {.minor = 14, .runtime = 0, .interpreter = 6, .thread = 22, .frame = 31, .code = 39, .bytes = 74, .text = 77},
-    {.minor = 14, .runtime = 0, .interpreter = 6, .thread = 20, .frame = 29, .code = 36, .bytes = 70, .text = 73},
+    {.minor = 13, .runtime = 0, .interpreter = 6, .thread = 19, .ids = 24, .frame = 28, .code = 34, .bytes = 64, .text = 67},
+    {.minor = 14, .runtime = 0, .interpreter = 6, .thread = 22, .ids = 27, .frame = 31, .code = 39, .bytes = 74, .text = 77},
+    {.minor = 14, .runtime = 0, .interpreter = 6, .thread = 20, .ids = 25, .frame = 29, .code = 36, .bytes = 70, .text = 73},
+    {.minor = 15, .runtime = 0, .interpreter = 6, .thread = 22, .ids = 30, .frame = 39, .code = 47, .bytes = 86, .text = 89},
 };
 
 /* FIELD(name, group, place in the group, bytes to add) */
@@ -41,8 +42,8 @@ static const struct published {
     FIELD(interpreter_next, interpreter, 2, 0) \
     FIELD(threads_head, interpreter, 3, 0) \
     FIELD(thread_next, thread, 2, 0) \
-    FIELD(thread_native_id, thread, 6, 0) \
-    FIELD(thread_chunk, thread, 7, 0) \
+    FIELD(thread_native_id, ids, 1, 0) \
+    FIELD(thread_chunk, ids, 2, 0) \
     FIELD(thread_frame, thread, 4, 0) \
     FIELD(frame_code, frame, 2, 0) \
     FIELD(frame_instruction, frame, 3, 0) \

@@ -231,7 +231,7 @@ static void follow(void)
         return;
     bool is_readable = python_state() == PYTHON_READY;
     wl_write_source_state("python", is_readable, python_refusal(),
-                          is_readable ? "" : "record with CPython 3.11 to 3.14, built with a GIL", 0);
+                          is_readable ? "" : "record with CPython 3.11 to 3.15, built with a GIL", 0);
     struct writer *writer = wl_writer();
     struct walk *walk = calloc(1, sizeof *walk);
     if (period_ns == 0 || writer == NULL || walk == NULL || !is_readable) {

@@ -10,7 +10,7 @@ from typing import IO, Any
 from warpline.library.opening import open_path
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import never, unwatched
-from warpline.query.derived_contents import kept_rows
+from warpline.query.derived_contents import Contents, kept_rows
 from warpline.query.wire import read_message, write_message
 from warpline.storage import Capture
 from warpline.storage.notes_file import notes_of
@@ -37,10 +37,11 @@ def answer_requests(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 class _Drawing:
-    """Keeps the capture drawn last open."""
+    """Keeps the capture drawn last open, and what its derived rows show."""
 
     def __init__(self) -> None:
         self._capture: Capture | None = None
+        self._derived: Contents = {}
         self._stamp: tuple[object, ...] = ()
 
     def png(self, request: Mapping[str, Any]) -> bytes:
@@ -54,7 +55,7 @@ class _Drawing:
             size=(request["size"][0], request["size"][1]),
             theme=request["theme"],
             notes=notes_of(path, capture.uuid),
-            rows=kept_rows(capture, path),
+            rows=kept_rows(capture, path, known=self._derived),
         )
         return encoded(render(capture, picture, path.name), "png")
 
@@ -70,6 +71,7 @@ class _Drawing:
 
     def close(self) -> None:
         """Close the capture."""
+        self._derived.clear()
         if self._capture is not None:
             self._capture.close()
             self._capture = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import add_range_option, add_run_queries_option, add_track_option
 from warpline.cli.progress import ProgressLine
@@ -19,6 +19,25 @@ _SHOWN = frozenset({"html", "png", "svg"})
 """Formats that show derived rows."""
 
 
+class _InsteadOf(argparse.Action):
+    """``-o OUT``, as other commands have it, instead of the argument OUT."""
+
+    def __init__(self, *args: Any, place: argparse.Action, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._place = place
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        _option: str | None = None,
+    ) -> None:
+        """Keep the value; the argument is no longer required."""
+        setattr(namespace, self.dest, values)
+        self._place.required = False
+
+
 class ExportCommand:
     """Exports a capture; the name of OUT sets the format."""
 
@@ -28,7 +47,7 @@ class ExportCommand:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("file", metavar="FILE", help=tr("a capture"))
-        parser.add_argument(
+        out = parser.add_argument(
             "out",
             metavar="OUT",
             help=tr(
@@ -36,6 +55,7 @@ class ExportCommand:
                 "an existing folder gets one CSV file per kind of event"
             ),
         )
+        parser.add_argument("-o", "--output", action=_InsteadOf, place=out, help=argparse.SUPPRESS)
         add_range_option(parser)
         add_track_option(parser)
         parser.add_argument(
@@ -64,7 +84,11 @@ class ExportCommand:
         from warpline.storage import open_capture
         from warpline.storage.notes_file import notes_of
 
-        out = Path(args.out)
+        if args.output is not None and args.out is not None:
+            raise UsageError(
+                tr("one file at a time: {first} or {second}?", first=args.output, second=args.out)
+            )
+        out = Path(args.output if args.out is None else args.out)
         exporter = exporter_for(out)
         if args.compress and exporter.name != "capture":
             raise UsageError(

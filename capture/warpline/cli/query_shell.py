@@ -73,6 +73,11 @@ def run_shell(session: QuerySession, show: Callable[[str], None]) -> None:
                 run_command(text, session)
             else:
                 show(text)
+        except KeyboardInterrupt:
+            # Ctrl-C ends the query, not the session.
+            if not is_terminal:
+                raise
+            print(tr("cancelled"))
         except WarplineError as error:
             if not is_terminal:
                 raise

@@ -274,7 +274,7 @@ class CaptureReader:
         track: Patterns | None = None,
         height: int = 480,
     ) -> NotebookPage:
-        """The timeline for a notebook, to zoom and pan: the page of ``warpline export -o PAGE.html``, ``height`` pixels
+        """The timeline for a notebook, to zoom and pan: the page that ``warpline export`` writes, ``height`` pixels
         high. Where it cannot run (PDF, a notebook that is not trusted), its picture is shown.
 
         Raises UsageError for an unknown range or track.

@@ -16,13 +16,11 @@ from warpline.model import NotRecordedError
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import launch_delay_ns, merge_intervals
 from warpline.query.raw_tables import TEXT, Array, Keys, RawColumn, RawTable, texts
-from warpline.query.views import TableView, ViewColumn
+from warpline.query.views import REPORT, TableView, ViewColumn
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
-REPORT = "report_"
-"""How tables of reports begin: ``report_`` and the name that ``warpline stats`` has for it."""
 _INT64 = np.dtype(np.int64)
 
 

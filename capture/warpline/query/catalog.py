@@ -7,15 +7,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from warpline.model import NotRecordedError
-from warpline.query.analysis_tables import REPORT, AnalysisTables
 from warpline.query.dialects import nsys, perfetto
 from warpline.query.event_views import EventViews, view_name
 from warpline.query.macros import MACROS
 from warpline.query.raw_tables import Keys
 from warpline.query.small_tables import SmallTables
-from warpline.query.views import Definition, TableView
+from warpline.query.views import REPORT, Definition, TableView
 
 if TYPE_CHECKING:
+    from warpline.query.analysis_tables import AnalysisTables
     from warpline.storage import Capture
 
 
@@ -27,8 +27,19 @@ class Catalog:
         self.schema = schema
         self._events = EventViews(capture, keys)
         self._small = SmallTables(capture, keys)
-        self._analysis = AnalysisTables(capture, keys)
+        self._keys = keys
         self._views: dict[str, TableView] = {}
+
+    @cached_property
+    def _analysis(self) -> AnalysisTables:
+        # Imported late: most queries need no analysis, and it takes as long to import as DuckDB.
+        from warpline.query.analysis_tables import AnalysisTables
+
+        return AnalysisTables(self.capture, self._keys)
+
+    def _computed(self, name: str) -> TableView:
+        found: TableView = getattr(self._analysis, name)()
+        return found
 
     @cached_property
     def makers(self) -> Mapping[str, Callable[[], TableView]]:
@@ -37,9 +48,7 @@ class Catalog:
         found: dict[str, Callable[[], TableView]] = {
             "events": self._events.events,
             "strings": self._events.strings,
-            "launches": self._analysis.launches,
-            "busy": self._analysis.busy,
-            "device_busy": self._analysis.device_busy,
+            **{name: partial(self._computed, name) for name in ("launches", "busy", "device_busy")},
             **{
                 name: getattr(small, name)
                 for name in (

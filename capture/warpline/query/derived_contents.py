@@ -17,32 +17,42 @@ from warpline.storage import Capture
 from warpline.storage.columns.derived_events import DerivedContent, ShownRow
 from warpline.storage.notes_file import rows_of
 
+Contents = dict[str, DerivedContent | str]
+"""By their SQL, what the results of queries show, or why they show nothing."""
+
 
 def kept_rows(
     capture: Capture,
     source: Path,
     *,
     runs_all: bool = False,
+    known: Contents | None = None,
     progress: Progress = unwatched,
     is_cancelled: IsCancelled = never,
 ) -> tuple[ShownRow, ...]:
     """The rows kept beside ``source``, the file that the user named, with what they show of ``capture``.
 
-    Queries that this user neither wrote nor allowed run with ``runs_all`` only; their rows say so otherwise.
+    Queries that this user neither wrote nor allowed run with ``runs_all`` only; their rows say so otherwise. Queries in
+    ``known``, results of earlier calls for this capture, do not run again; it then holds those of the present rows.
     """
     rows = rows_of(source, capture.uuid)
-    if not rows:
-        return ()
     allowed = AllowedQueries()
     due = list(dict.fromkeys(row.sql for row in rows if runs_all or row.sql in allowed))
-    found: dict[str, DerivedContent | str] = {}
-    if due:
+    found = {sql: known[sql] for sql in due if known and sql in known}
+    new = [sql for sql in due if sql not in found]
+    if known is not None:
+        known.clear()
+        known |= found
+    if new:
         try:
-            found = contents_of(capture, due, progress, is_cancelled)
+            results = contents_of(capture, new, progress, is_cancelled)
+            if known is not None:
+                known |= results
         except Cancelled:
             raise
         except WarplineError as error:
-            found = dict.fromkeys(due, str(error))
+            results = dict.fromkeys(new, str(error))
+        found |= results
     return tuple((row, found.get(row.sql, foreign_text())) for row in rows)
 
 
@@ -53,9 +63,9 @@ def foreign_count(rows: Sequence[ShownRow]) -> int:
 
 def contents_of(
     capture: Capture, queries: Sequence[str], progress: Progress, is_cancelled: IsCancelled
-) -> dict[str, DerivedContent | str]:
+) -> Contents:
     """What each query's result shows, or why it shows nothing. Raises Cancelled, WarplineError without DuckDB."""
-    found: dict[str, DerivedContent | str] = {}
+    found: Contents = {}
     with QuerySession([Path(capture.path)]) as session:
         tables = session.schema()
         for index, sql in enumerate(queries):

@@ -135,7 +135,7 @@ class EventViews:
 
     @cached_property
     def _self_times(self) -> Array:
-        return self_times(self._capture, self._parents)
+        return self_times(self._capture)
 
     # Kinds
 

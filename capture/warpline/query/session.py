@@ -38,6 +38,8 @@ _PASSED_ON = (
 )
 _START_S = 5.0
 """Longer than a process needs to start on a busy machine."""
+_ABORTED = signal.SIGABRT
+"""How it ends when DuckDB cannot get memory where it cannot say so."""
 _BROKEN = (-signal.SIGSEGV, -getattr(signal, "SIGBUS", signal.SIGSEGV))
 """How the process ends when a query outgrows its stack."""
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "WARPLINE_", "APPDATA", "LOCALAPPDATA")
@@ -173,13 +175,11 @@ class QuerySession:
         WarplineErrors when a capture cannot be opened.
         """
         with self._lock:
-            self._is_cancelled = False
             most = self._limits.seconds if seconds is None else seconds
             request = {"sql": sql, "parameters": parameters, "limit": limit, "seconds": most}
             _check_texts(request)
             was_used = self._is_ready
-            self.start()
-            self._await_ready()
+            self._begin()
             stop = time.monotonic() + most
             answer = self._ask(request, most)
             if answer.get("kind") == "memory":
@@ -202,8 +202,7 @@ class QuerySession:
         Raises WarplineError when a capture cannot be opened.
         """
         with self._lock:
-            self.start()
-            self._await_ready()
+            self._begin()
             answer = self._ask({"schema": True}, None)
         if "failed" in answer:
             raise _error_of(answer, self._limits)
@@ -235,6 +234,13 @@ class QuerySession:
                     stream.close()
         process.wait()
 
+    def _begin(self) -> None:
+        if self._is_cancelled:  # when no query ran: the process may be about to end
+            self.close()
+            self._is_cancelled = False
+        self.start()
+        self._await_ready()
+
     def _await_ready(self) -> None:
         if self._is_ready:
             return
@@ -260,6 +266,10 @@ class QuerySession:
                 if request is not None:
                     write_message(process.stdin, request)
                 answer = read_message(process.stdout)
+        except BaseException:
+            # Interrupted: the answer that still comes is not that of the next query.
+            self.close()
+            raise
         finally:
             if timer is not None:
                 timer.cancel()
@@ -278,7 +288,14 @@ class QuerySession:
             )
         if status in _BROKEN:
             return {"failed": tr("the query is too large or nested too deeply"), "kind": "usage"}
-        return {"failed": "", "kind": "memory"}
+        if status == -_ABORTED:
+            return {"failed": "", "kind": "memory"}
+        text = tr(
+            "the process that runs queries was ended ({how}), perhaps because the computer ran out of memory; run the "
+            "query again",
+            how=_end_of(status),
+        )
+        return {"failed": text, "kind": "error"}
 
 
 def _check_texts(request: dict[str, Any]) -> None:
@@ -298,6 +315,14 @@ def _environment() -> dict[str, str]:
     }
     # glibc reserves 64 MB of addresses for each thread otherwise, which count against the limit.
     return {**found, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _end_of(status: int) -> str:
+    """How a process ended, by its status."""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return tr("status {status}", status=status)
 
 
 def _error_of(answer: dict[str, Any], limits: QueryLimits) -> WarplineError:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from warpline.query.raw_tables import RawTable
 
+REPORT = "report_"
+"""How tables of reports begin: ``report_`` and the name that ``warpline stats`` has for it."""
+
 
 def quoted(name: str) -> str:
     """A name as SQL writes it."""

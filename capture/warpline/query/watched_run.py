@@ -11,8 +11,10 @@ from warpline.query.session import QueryResult, QuerySession
 _LOOK_S = 0.05
 
 
-def run_query(session: QuerySession, sql: str, limit: int, is_cancelled: IsCancelled) -> QueryResult:
-    """The first ``limit`` rows of a query; ends it when ``is_cancelled`` becomes true.
+def run_query(
+    session: QuerySession, sql: str, limit: int, is_cancelled: IsCancelled, seconds: float | None = None
+) -> QueryResult:
+    """The first ``limit`` rows of a query; ends it when ``is_cancelled`` becomes true. ``seconds`` as `run` has it.
 
     Raises Cancelled, and what `QuerySession.run` raises.
     """
@@ -29,7 +31,7 @@ def run_query(session: QuerySession, sql: str, limit: int, is_cancelled: IsCance
     watcher = threading.Thread(target=watch, name="query watcher", daemon=True)
     watcher.start()
     try:
-        return session.run(sql, limit=limit)
+        return session.run(sql, limit=limit, seconds=seconds)
     finally:
         is_done.set()
         watcher.join()

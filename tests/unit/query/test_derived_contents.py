@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from warpline.model.derived_rows import DerivedRow
 from warpline.model.progress import never, unwatched
+from warpline.query import derived_contents
 from warpline.query.allowed_queries import MOST, AllowedQueries, foreign_text
-from warpline.query.derived_contents import contents_of, foreign_count, kept_rows
+from warpline.query.derived_contents import Contents, contents_of, foreign_count, kept_rows
 from warpline.query.named_tables import aliases
 from warpline.query.session import QuerySession
 from warpline.query.watched_run import run_query
-from warpline.storage import open_capture
-from warpline.storage.columns.derived_events import DerivedEvents
+from warpline.storage import Capture, open_capture
+from warpline.storage.columns.derived_events import DerivedContent, DerivedEvents
 from warpline.storage.notes_file import Notes, notes_path, write_notes
 
 EVENTS = "SELECT id FROM events e, kinds WHERE e.kind = kinds.name"
@@ -56,6 +58,34 @@ def test_only_queries_of_the_user_run_unasked(sql_path: Path, tmp_path: Path) ->
         assert foreign_count(kept_rows(capture, source, runs_all=True)) == 0
         write_notes(notes_path(source), Notes(rows=(mine,), capture="of another capture"))
         assert kept_rows(capture, source) == ()
+
+
+def test_known_results_are_not_made_again(
+    sql_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("duckdb")
+    source, asked = tmp_path / "run.h5", list[list[str]]()
+
+    def counted(capture: Capture, queries: list[str], *others: Any) -> Contents:
+        asked.append(queries)
+        return contents_of(capture, queries, *others)
+
+    monkeypatch.setattr(derived_contents, "contents_of", counted)
+    known: Contents = {}
+    first, second = DerivedRow(title="x", sql=EVENTS), DerivedRow(title="y", sql=TRACKS)
+    with open_capture(sql_path) as capture:
+
+        def shown(*rows: DerivedRow) -> list[DerivedContent | str]:
+            write_notes(notes_path(source), Notes(rows=rows, capture=capture.uuid))
+            return [content for _row, content in kept_rows(capture, source, runs_all=True, known=known)]
+
+        (events,) = shown(first)
+        assert shown(first, second)[0] is events
+        assert shown(second, first)[1] is events
+        assert asked == [[EVENTS], [TRACKS]]
+        # The results of rows that are gone are not kept.
+        assert shown() == []
+        assert known == {}
 
 
 def test_allowed_queries_are_kept_without_their_text(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_nesting_is_that_of_the_capture(capture: Capture) -> None:
     for row in range(len(capture.events)):
         expected = None if capture.track_of_row(row) in streams else capture.parent_of_row(row)
         assert parents[row] == (-1 if expected is None else expected)
-    own = self_times(capture, parents)
+    own = self_times(capture)
     assert int(own.sum()) <= int(capture.events.duration.sum())
     binder = binder_of(capture)
     for row in range(len(capture.events)):

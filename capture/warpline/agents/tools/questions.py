@@ -29,8 +29,10 @@ def _schema(call: ToolCall, given: dict[str, Any]) -> str:
 
 
 def _query(call: ToolCall, given: dict[str, Any]) -> str:
+    from warpline.query.watched_run import run_query
+
     session = call.queries(given["capture"])
-    result = session.run(given["sql"], limit=given["rows"], seconds=_SECONDS)
+    result = run_query(session, given["sql"], given["rows"], call.cancelled.is_set, _SECONDS)
     columns = []
     for column in result.columns:
         cells = [_cell(value) for value in column.python_values()]

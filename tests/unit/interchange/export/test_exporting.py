@@ -117,6 +117,22 @@ def test_the_command_exports_a_range(
     assert all(line.startswith("warpline: error:") for line in capsys.readouterr().err.splitlines())
 
 
+def test_the_command_takes_its_output_like_other_commands(
+    made: Capture, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = str(tmp_path / "one.csv"), str(tmp_path / "other.csv")
+    for arguments in ([str(made.path), "-o", one], [f"--output={other}", str(made.path)]):
+        assert main(["export", *arguments]) == 0
+    assert Path(one).read_bytes() == Path(other).read_bytes()
+    capsys.readouterr()
+    assert main(["export", str(made.path), "-o", one, other]) == 2
+    assert main(["export", str(made.path)]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"warpline: error: one file at a time: {one} or {other}?",
+        "warpline: error: the following arguments are required: OUT (see warpline export --help)",
+    ]
+
+
 def test_one_event_is_an_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with CaptureBuilder(tmp_path / "run.h5") as builder:
         builder.add_events(builder.track("cpu/0"), "cpu_slice", [0, 100], 50, builder.string("python"))

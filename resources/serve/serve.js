@@ -4,7 +4,7 @@ import { listen } from "./input.js";
 import { Side } from "./side.js";
 import { say } from "./texts.js";
 
-const REST_MS = 140, RETRY_MS = 250, HISTORY = 100;
+const REST_MS = 140, RETRY_MS = 250, AGAIN_MS = 10000, HISTORY = 100;
 const at = (id) => document.getElementById(id);
 const pageName = Math.random().toString(36).slice(2);
 
@@ -198,7 +198,7 @@ class Page {
       this._take({ ...(await parsed(await answer.arrayBuffer())), range, look, asked: ratio });
       this.fail("");
     } catch (error) {
-      if (error.name !== "AbortError") this.lose();
+      if (error.name !== "AbortError") this.lose("gone");
     } finally {
       clearTimeout(late);
       at("work").hidden = true;
@@ -237,7 +237,11 @@ class Page {
     this._hasFailed = text !== "";
   }
 
-  lose() { this.tell(say("gone")); }
+  /** The server is out of reach ("gone") or has ended. */
+  lose(how) {
+    this._isLost = true;
+    this.tell(say(how));
+  }
 
   tell(text) {
     at("gone").hidden = !text;
@@ -275,12 +279,25 @@ class Page {
       else { this.changed(); this.side.askFindings(); }
     });
     news.addEventListener("stopped", (event) => this.tell(JSON.parse(event.data).reason));
-    news.addEventListener("open", () => { this.tell(""); });
-    news.addEventListener("error", () => this.lose());
+    news.addEventListener("open", () => { if (this._isLost) this.tell(""); this._isLost = false; });
+    news.addEventListener("ended", () => { news.close(); this.lose("ended"); });
+    news.addEventListener("error", () => this._ask_news_again(news));
+  }
+
+  /** The stream of news broke. The browser connects again by itself, unless it was refused. */
+  async _ask_news_again(news) {
+    const isRefused = news.readyState === EventSource.CLOSED;
+    try {
+      const answer = await fetch("icon.svg", { credentials: "same-origin", cache: "no-store" });
+      if (answer.status === 403) { news.close(); this.lose("ended"); return; }
+    } catch { this.lose("gone"); }
+    clearTimeout(this._again);
+    if (isRefused && news === this._news) this._again = setTimeout(() => this.listen(), AGAIN_MS);
   }
 }
 
 const page = new Page();
+// The folder in the address is of this server alone, and so is the view behind it.
 const kept = /^#(\d+)-(\d+)$/.exec(location.hash);
 if (location.search) history.replaceState(null, "", location.pathname + location.hash);
 if (kept && Number(kept[2]) > Number(kept[1])) page.view = [Number(kept[1]), Number(kept[2])];

@@ -120,7 +120,8 @@ export class Side {
     this._asked = performance.now();
     if (!this.findings.length) this.at("headline").textContent = say("searching");
     try {
-      const answer = await fetch("findings");
+      let answer = await fetch("findings");
+      while (answer.status === 504) answer = await fetch("findings");  // still looking
       if (answer.ok) this._show(await answer.json());
     } catch { /* the page says that the server is gone */ }
     this._asked = performance.now();

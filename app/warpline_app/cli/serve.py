@@ -56,9 +56,10 @@ class ServeCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Return 0 after Ctrl-C."""
+        from warpline.recording.control import is_recording
         from warpline_app.serving.serve import file_arguments, live_arguments, serve
 
-        if args.live or (args.file is not None and is_running_spool(Path(args.file))):
+        if args.live or (args.file is not None and is_recording(Path(args.file))):
             spool = running_spool(args.file)
             arguments, name = live_arguments(spool), spool.name.removesuffix(".spool")
         elif args.file is None:
@@ -73,20 +74,12 @@ class ServeCommand:
 
 def running_spool(which: str | None) -> Path:
     """The spool of a recording that runs (see `find_recording`). Raises RecordingError when nothing is recorded."""
-    from warpline.recording.control import find_recording
+    from warpline.recording.control import find_recording, is_recording
 
     spool = find_recording(which)
-    if not is_running_spool(spool):
+    if not is_recording(spool):
         raise RecordingError(tr("{spool}: nothing is recording there", spool=spool))
     return spool
-
-
-def is_running_spool(path: Path) -> bool:
-    """Whether a path is the spool directory of a recording that runs."""
-    from warpline.recording.control import SOCKET_FILE
-    from warpline.recording.session import SESSION_FILE
-
-    return (path / SESSION_FILE).is_file() and (path / SOCKET_FILE).exists()
 
 
 command = ServeCommand()

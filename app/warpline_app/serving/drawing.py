@@ -18,7 +18,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from warpline.model.errors import WarplineError
 from warpline_app.open.document import Document
-from warpline_app.serving.found import Found
+from warpline_app.serving.findings import PageFindings
 from warpline_app.serving.live_feed import LiveFeed
 from warpline_app.serving.shown_timeline import ShownTimeline
 from warpline_app.serving.view_request import ViewRequest
@@ -85,7 +85,7 @@ class Drawing(QObject):
         self.document = document
         self._feed = feed
         self.timeline = ShownTimeline(document)
-        self.found = Found(document, self)
+        self.findings = PageFindings(document, self)
         self._messages = messages
         self._exact: int | None = None
         """The question that waits for an exact picture."""
@@ -100,7 +100,7 @@ class Drawing(QObject):
 
     def _grown(self) -> None:
         self.timeline.adopt()
-        self.found.generation = self.timeline.generation
+        self.findings.generation = self.timeline.generation
         self._view = None
         live = self.document.live_edge is not None
         self._messages.write({"news": "grown", "generation": self.timeline.generation, "is_live": live})
@@ -135,7 +135,7 @@ class Drawing(QObject):
             if self._feed is not None:
                 self._feed.set_watched(bool(question["on"]))
         elif what == "findings":
-            self.found.ask(lambda values: self._messages.write({"id": number, **values}))
+            self.findings.ask(lambda values: self._messages.write({"id": number, **values}))
         else:
             raise ValueError(f"no question {what!r}")
 
@@ -147,7 +147,7 @@ class Drawing(QObject):
         self._view = view
         if self._feed is not None:
             self._feed.follows = view.follows
-        self.timeline.set_findings(self.found.findings)
+        self.timeline.set_findings(self.findings.findings)
         self.timeline.set_view(view)
 
     def _give_up(self) -> None:
@@ -172,7 +172,7 @@ class Drawing(QObject):
     def close(self) -> None:
         """Stop drawing and close the capture."""
         self._looks.stop()
-        self.found.stop()
+        self.findings.stop()
         if self._feed is not None:
             self._feed.stop()
         self.timeline.close()

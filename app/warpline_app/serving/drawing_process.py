@@ -19,9 +19,11 @@ from warpline.own_python import own_python
 
 MODULE = "warpline_app.serving.drawing"
 _PATIENCE_S = 10.0
-_FIRST_S = 600.0
-"""A trace of another profiler is converted before it is shown."""
 ANSWER_S = 60.0
+
+
+class LateAnswer(WarplineError):
+    """There was no answer within `ANSWER_S`; who asks again gets it when it is known."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,8 @@ class DrawingProcess:
         self._reader = threading.Thread(target=self._read, args=(process, first), daemon=True)
         self._reader.start()
         try:
-            values = first.get(timeout=_FIRST_S)
-        except queue.Empty:
-            values = {}
+            # However long that takes: a trace of another profiler is converted before it is shown.
+            values = first.get()
         except BaseException:
             # Ctrl-C while a trace is converted: it removes what it has written so far.
             with contextlib.suppress(OSError, ValueError):  # on Windows, it got the Ctrl-C itself
@@ -124,7 +125,7 @@ class DrawingProcess:
         try:
             result = answer.result(ANSWER_S)
         except TimeoutError as error:
-            raise WarplineError(tr("the picture was not finished after a minute")) from error
+            raise LateAnswer(tr("there is no answer yet after a minute")) from error
         finally:
             self._waiting.pop(number, None)
         if "failed" in result.values:

@@ -22,13 +22,15 @@ from warpline.i18n import tr
 from warpline.model.errors import WarplineError
 from warpline.platform.systems import may_reuse_ports
 from warpline_app.serving.access import Access, is_local_host
-from warpline_app.serving.drawing_process import DrawnAnswer
+from warpline_app.serving.drawing_process import DrawnAnswer, LateAnswer
 from warpline_app.serving.news import News
 from warpline_app.serving.page import STATIC, Static, page_html
 from warpline_app.serving.turns import Superseded, TooBusy, Turns
 from warpline_app.serving.view_request import ViewRequest
 
 LOOPBACK = "127.0.0.1"
+LOOPBACK_6 = "::1"
+_ATTEMPTS = 20
 MAX_TARGET = 16_384
 MAX_CONNECTIONS = 64
 IDLE_S = 60
@@ -52,6 +54,32 @@ Ask = Callable[..., DrawnAnswer]
 Query = Mapping[str, Sequence[str]]
 
 
+class _Server6(socketserver.TCPServer):
+    """Accepts connections to ::1 for another server.
+
+    A browser may take ``localhost`` for either address. If the port were free on the other one, somebody else could
+    listen there and be given the token.
+    """
+
+    address_family = socket.AF_INET6
+    request_queue_size = 64
+
+    def __init__(self, first: PageServer) -> None:
+        self.allow_reuse_address = first.allow_reuse_address
+        super().__init__((LOOPBACK_6, first.port), PageHandler)
+        self.process_request = first.process_request  # type: ignore[method-assign]
+
+
+def _has_ipv6() -> bool:
+    if not socket.has_ipv6:
+        return False
+    try:
+        with socket.create_server((LOOPBACK_6, 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
 class PageServer(socketserver.ThreadingMixIn, HTTPServer):
     """Serves one timeline on the loopback interface."""
 
@@ -63,7 +91,16 @@ class PageServer(socketserver.ThreadingMixIn, HTTPServer):
         self, port: int, title: str, ask: Ask, news: News, signed_in: Callable[[], None] = lambda: None
     ) -> None:
         """``signed_in`` is called when a token was exchanged. Raises OSError when the port is taken."""
-        super().__init__((LOOPBACK, port), PageHandler)
+        self._other: _Server6 | None = None
+        for attempt in range(_ATTEMPTS):
+            super().__init__((LOOPBACK, port), PageHandler)
+            try:
+                self._other = _Server6(self) if _has_ipv6() else None
+                break
+            except OSError:  # somebody else has the port there
+                self.server_close()
+                if port or attempt == _ATTEMPTS - 1:
+                    raise
         self.title = title
         self.ask = ask
         self.news = news
@@ -81,6 +118,26 @@ class PageServer(socketserver.ThreadingMixIn, HTTPServer):
         """Bind without looking up the name of this computer, which can take long."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = LOOPBACK, int(self.server_address[1])
+
+    def serve_forever(self, poll_interval: float = 0.5) -> None:
+        """Serve until `shutdown`."""
+        other = self._other
+        if other is None:
+            super().serve_forever(poll_interval)
+            return
+        beside = threading.Thread(target=other.serve_forever, args=(poll_interval,), daemon=True)
+        beside.start()
+        try:
+            super().serve_forever(poll_interval)
+        finally:
+            other.shutdown()
+            beside.join()
+
+    def server_close(self) -> None:
+        """Listen no longer."""
+        if self._other is not None:
+            self._other.server_close()
+        super().server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread; beyond `MAX_CONNECTIONS`, hang up."""
@@ -144,15 +201,17 @@ class PageHandler(BaseHTTPRequestHandler):
         except ValueError:
             self.send_error(HTTPStatus.BAD_REQUEST)
             return
-        token = query.get("token", [""])[0] if target.path == "/" else ""
-        cookie = self.server.access.exchange(token) if token else None
-        if cookie is None and not self.server.access.knows(self.headers.get("Cookie")):
+        access = self.server.access
+        path = access.path_of(target.path)
+        token = query.get("token", [""])[0] if path == "/" else ""
+        cookie = access.exchange(token) if token else None
+        if path is None or (cookie is None and not access.knows(self.headers.get("Cookie"))):
             self.send_error(
                 HTTPStatus.FORBIDDEN,
                 tr("Open the address that `warpline serve` printed last: each one works once."),
             )
             return
-        self._route(target.path, query, cookie)
+        self._route(path, query, cookie)
 
     def _route(self, path: str, query: Query, cookie: str | None) -> None:
         if path == "/":
@@ -184,7 +243,8 @@ class PageHandler(BaseHTTPRequestHandler):
         except (ValueError, OverflowError):
             self._answer(HTTPStatus.BAD_REQUEST, "text/plain", b"a value is missing or out of bounds\n")
         except WarplineError as error:
-            self._answer(HTTPStatus.BAD_GATEWAY, "text/plain; charset=utf-8", f"{error}\n".encode())
+            status = HTTPStatus.GATEWAY_TIMEOUT if isinstance(error, LateAnswer) else HTTPStatus.BAD_GATEWAY
+            self._answer(status, "text/plain; charset=utf-8", f"{error}\n".encode())
         else:
             kind = "application/octet-stream" if path == "/frame" else "application/json"
             self._answer(HTTPStatus.OK, kind, content)
@@ -230,6 +290,7 @@ class PageHandler(BaseHTTPRequestHandler):
                 known, fresh = news.after(known, _BEAT_S)
                 lines = [f"event: {kind}\ndata: {json.dumps(value)}\n\n" for kind, value in fresh]
                 self.wfile.write("".join(lines or [": still here\n\n"]).encode())
+            self.wfile.write(b"event: ended\ndata: {}\n\n")
         except OSError:
             pass
         finally:

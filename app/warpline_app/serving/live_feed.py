@@ -13,10 +13,11 @@ from warpline.i18n import tr
 from warpline.library.opening import Opened
 from warpline.model.errors import RecordingError
 from warpline.model.progress import IsCancelled, Progress
-from warpline.recording.control import SOCKET_FILE
+from warpline.recording.control import is_recording
 from warpline.recording.live.captures import LiveCaptures
 from warpline.recording.live.client import SnapshotProcess
 from warpline.recording.session import load_session
+from warpline.recording.spool.directory import is_abandoned, killed_text
 from warpline_app.open.background import Job
 from warpline_app.open.live_document import LiveDocument
 from warpline_app.open.opening import open_job
@@ -60,7 +61,8 @@ class LiveFeed(QObject):
         self._job: Job | None = None
         self._failures = 0
         self._is_watched = False
-        self._is_over = False
+        self.is_over = False
+        """Whether the document grows no more."""
         self.follows = True
         """Whether the view that was asked for last moves with the recording."""
         self._timer = QTimer(self)
@@ -79,12 +81,9 @@ class LiveFeed(QObject):
             try:
                 return self._captures.next()
             except RecordingError:
-                if not self._is_recorded() or time.monotonic() > deadline_s:
+                if not is_recording(self._spool) or time.monotonic() > deadline_s:
                     raise
             QThread.msleep(round(1000 * _LOOK_S))
-
-    def _is_recorded(self) -> bool:
-        return (self._spool / SOCKET_FILE).exists()
 
     @property
     def is_reading(self) -> bool:
@@ -98,9 +97,9 @@ class LiveFeed(QObject):
             self._look()
 
     def _look(self) -> None:
-        if self._is_over or not self._is_watched or self._job is not None:
+        if self.is_over or not self._is_watched or self._job is not None:
             return
-        if not self._is_recorded():
+        if not is_recording(self._spool):
             self._finish()
             return
         document = self.document
@@ -120,7 +119,7 @@ class LiveFeed(QObject):
 
     def _take(self, arrival: _Arrival) -> None:
         self._job, self._failures = None, 0
-        if self._is_over:
+        if self.is_over:
             arrival.capture.close()
             return
         self.document.grow(arrival.capture, arrival.snapshot)
@@ -128,13 +127,13 @@ class LiveFeed(QObject):
         self._look_after(self._captures.wait_s(arrival.snapshot, arrival.took_s))
 
     def _look_after(self, seconds: float) -> None:
-        if not self._is_over:
+        if not self.is_over:
             self._timer.start(round(1000 * seconds))
 
     def _retry(self, error: Exception) -> None:
         self._job = None
         self._failures += 1
-        if self._failures < _ATTEMPTS or not self._is_recorded():
+        if self._failures < _ATTEMPTS or not is_recording(self._spool):
             self._look_after(_LOOK_S * self._failures)
             return
         self._give_up(str(error))
@@ -143,7 +142,10 @@ class LiveFeed(QObject):
 
     def _finish(self) -> None:
         """Nothing is recorded any more: wait for the capture, and show it."""
-        if self._spool.exists():  # the capture is being written, or the recorder was killed
+        if is_abandoned(self._spool):
+            self._give_up(killed_text(self._spool, self._output))
+            return
+        if self._spool.exists():  # the capture is being written
             self._look_after(_LOOK_S)
             return
         if not self._output.is_file():
@@ -157,7 +159,7 @@ class LiveFeed(QObject):
 
     def _show(self, opened: Opened) -> None:
         self._job = None
-        self._is_over = True
+        self.is_over = True
         self.document.finish(opened.capture, self._output.name, self._output)
         self.document.tell_finished()
         self.changed.emit()
@@ -170,7 +172,7 @@ class LiveFeed(QObject):
 
     def stop(self) -> None:
         """Let the document stay as it is, and end the process that reads the spool."""
-        self._is_over = True
+        self.is_over = True
         self._timer.stop()
         if self._job is not None:
             self._job.cancel()

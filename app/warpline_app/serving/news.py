@@ -15,6 +15,8 @@ class News:
     def __init__(self, watched: Callable[[bool], None] = lambda _on: None) -> None:
         """``watched`` is called when the first page begins to listen and when the last one ends."""
         self._watched = watched
+        self._watching = threading.Lock()
+        """Held while ``watched`` is called, so that the last call is right."""
         self._condition = threading.Condition()
         self._latest: dict[str, tuple[int, Any]] = {}
         self._count = 0
@@ -30,22 +32,24 @@ class News:
 
     def enter(self) -> bool:
         """Begin to listen; False when there are too many listeners."""
-        with self._condition:
-            if self._listeners >= MOST_LISTENERS:
-                return False
-            self._listeners += 1
-            is_first = self._listeners == 1
-        if is_first:
-            self._watched(True)
+        with self._watching:
+            with self._condition:
+                if self._listeners >= MOST_LISTENERS:
+                    return False
+                self._listeners += 1
+                is_first = self._listeners == 1
+            if is_first:
+                self._watched(True)
         return True
 
     def leave(self) -> None:
         """Listen no longer."""
-        with self._condition:
-            self._listeners -= 1
-            is_last = self._listeners == 0
-        if is_last:
-            self._watched(False)
+        with self._watching:
+            with self._condition:
+                self._listeners -= 1
+                is_last = self._listeners == 0
+            if is_last:
+                self._watched(False)
 
     def after(self, known: int, timeout_s: float) -> tuple[int, list[tuple[str, Any]]]:
         """The news since number ``known`` and the number of the last; waits ``timeout_s`` at most for some."""

@@ -57,6 +57,9 @@ def _texts() -> dict[str, str]:
     return {
         "failed": tr("The picture could not be drawn: {reason}"),
         "gone": tr(
+            "The server does not answer: it has ended, or the ssh connection to it. This page goes on when it answers."
+        ),
+        "ended": tr(
             "The server has ended. Start it again with `warpline serve`, and open the address it prints."
         ),
         "no_findings": tr("No problem found."),

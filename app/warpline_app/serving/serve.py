@@ -50,7 +50,8 @@ class Serving:
     @property
     def address(self) -> str:
         """Where the next browser begins; worth nothing once it was there."""
-        return f"http://{LOOPBACK}:{self.server.port}/?token={self.server.access.token}"
+        access = self.server.access
+        return f"http://{LOOPBACK}:{self.server.port}{access.folder}?token={access.token}"
 
     def _tell(self, values: dict[str, Any]) -> None:
         self.news.tell(str(values.pop("news", "")), values)

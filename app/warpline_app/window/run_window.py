@@ -62,9 +62,10 @@ def open_or_watch(workspace: Workspace, path: Path) -> None:
     """Open a file; watch a recording that runs, which its spool directory stands for."""
     if path.suffix == SPOOL_SUFFIX and path.is_dir():
         # Imported only for recordings.
-        from warpline_app.recording.watched import WatchedRecording, is_running_spool
+        from warpline.recording.control import is_recording
+        from warpline_app.recording.watched_recording import WatchedRecording
 
-        if is_running_spool(path):
+        if is_recording(path):
             try:
                 workspace.begin(WatchedRecording(path.absolute(), workspace), has_tab=True)
             except RecordingError as error:

@@ -20,6 +20,7 @@ from typing import Any
 
 from warpline.model.errors import RecordingError
 from warpline.platform.files import read_regular
+from warpline.platform.systems import is_linux
 from warpline.recording.proc_files import process_stat
 from warpline.untrusted import read_json
 
@@ -166,6 +167,8 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
 
 def is_recording(directory: Path) -> bool:
     """Whether a recorder listens in a spool directory; the socket of one that was killed stays, but nobody listens."""
+    if not is_linux():
+        return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as client:
         try:
             with _short_name(directory) as name:

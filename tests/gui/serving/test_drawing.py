@@ -16,8 +16,9 @@ from tests.gui.sample import MS
 from tests.unit.recording.live.growing import Growing, Maker
 
 from warpline.model.errors import RecordingError
-from warpline.recording.control import SOCKET_FILE
+from warpline.recording.control import ControlServer
 from warpline.recording.live.snapshots import LiveSnapshot, open_snapshot
+from warpline.recording.spool.directory import held_spool
 from warpline.storage import Capture
 from warpline_app.serving import live_feed
 from warpline_app.serving.drawing import AnswerStream, Drawing, open_file
@@ -146,7 +147,7 @@ def test_a_recording_grows_while_it_is_watched_until_its_capture_takes_its_place
 ) -> None:
     recording = Growing(tmp_path)
     recording.add("middle", 100, 200)
-    (recording.folder / SOCKET_FILE).touch()
+    server = ControlServer(recording.folder, lambda _request: {"ok": True})
     maker = Maker(recording, tmp_path)
     monkeypatch.setattr(live_feed, "LiveCaptures", lambda _process: Captures(maker))
     written = io.BytesIO()
@@ -178,6 +179,7 @@ def test_a_recording_grows_while_it_is_watched_until_its_capture_takes_its_place
     qtbot.waitUntil(lambda: not feed.is_reading, timeout=60_000)
 
     recording.finish(500)
+    server.close()
     shutil.copy(maker.make().path, tmp_path / "x.h5")
     shutil.rmtree(recording.folder)
     with qtbot.waitSignal(feed.ended, timeout=60_000):
@@ -185,6 +187,23 @@ def test_a_recording_grows_while_it_is_watched_until_its_capture_takes_its_place
     assert asked.news()[-1]["is_live"] is False
     assert frame()["live"] is None
     drawing.close()
+    maker.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+def test_a_killed_recorder_is_told_of(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Growing(tmp_path)
+    recording.add("range", 100, 200)
+    maker = Maker(recording, tmp_path)
+    monkeypatch.setattr(live_feed, "LiveCaptures", lambda _process: Captures(maker))
+    with held_spool(recording.folder):
+        feed = LiveFeed(recording.folder)
+        feed.set_watched(on=True)
+        assert not feed.is_over, "the capture is still being written"
+    with qtbot.waitSignal(feed.failed, timeout=60_000) as failed:
+        pass
+    assert f"warpline recover {recording.folder}" in failed.args[0]
+    feed.document.close()
     maker.close()
 
 

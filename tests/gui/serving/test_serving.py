@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 from warpline.model.errors import WarplineError
 from warpline_app.serving.serve import Serving, file_arguments
 
-FRAME = "/frame?start=0&stop=50000000&width=700&height=400&exact=1"
+FRAME = "frame?start=0&stop=50000000&width=700&height=400&exact=1"
 
 
 @pytest.fixture
@@ -31,14 +31,14 @@ def serving(sample: Path) -> Iterator[Serving]:
 
 def get(serving: Serving, path: str, cookie: str = "") -> http.client.HTTPResponse:
     with closing(http.client.HTTPConnection("127.0.0.1", serving.server.port, timeout=100)) as connection:
-        connection.request("GET", path, headers={"Cookie": cookie})
+        connection.request("GET", serving.server.access.folder + path, headers={"Cookie": cookie})
         answer = connection.getresponse()
         answer.content = answer.read()  # type: ignore[attr-defined]
         return answer
 
 
 def test_a_picture_reaches_the_browser_and_nothing_is_left(serving: Serving) -> None:
-    page = get(serving, serving.address.partition(str(serving.server.port))[2])
+    page = get(serving, f"?token={serving.server.access.token}")
     assert b"sample.h5" in page.content  # type: ignore[attr-defined]
     cookie = str(page.getheader("Set-Cookie")).partition(";")[0]
     assert get(serving, FRAME).status == 403
@@ -56,7 +56,7 @@ def test_a_picture_reaches_the_browser_and_nothing_is_left(serving: Serving) -> 
 
     first = picture()
     assert (first.width(), first.height()) == (700, 400)
-    found = json.loads(get(serving, "/findings", cookie).content)  # type: ignore[attr-defined]
+    found = json.loads(get(serving, "findings", cookie).content)  # type: ignore[attr-defined]
     assert isinstance(found["findings"], list)
     assert found["is_live"] is False
     # A process that was killed is started again.

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from tests.unit.recording.live.growing import Growing, Maker
 
 from warpline.own_python import own_python
+from warpline.recording.control import is_recording
 from warpline.recording.live import client, process
 from warpline.recording.live.captures import LiveCaptures
 from warpline.recording.live.snapshots import open_snapshot
@@ -26,7 +27,7 @@ from warpline_app.open.still import Still
 from warpline_app.recording import following, recording
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
-from warpline_app.recording.watched import WatchedRecording, is_running_spool
+from warpline_app.recording.watched_recording import WatchedRecording
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.recording_page import RecordingPage
 from warpline_app.window.run_window import open_or_watch
@@ -225,7 +226,7 @@ def test_a_recording_that_was_started_elsewhere_is_watched(
     pid = 0
     with subprocess.Popen([*own_python("warpline"), *words], stdout=subprocess.DEVNULL) as recorder:
         try:
-            qtbot.waitUntil(lambda: is_running_spool(spool), timeout=TIMEOUT_MS)
+            qtbot.waitUntil(lambda: is_recording(spool), timeout=TIMEOUT_MS)
             pid = load_session(spool).target_pid
             open_or_watch(window.workspace, spool)
             page = window.tabs.currentWidget()

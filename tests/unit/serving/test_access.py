@@ -49,7 +49,7 @@ def test_a_token_works_once_and_its_cookie_for_good() -> None:
     token = access.token
     header = access.exchange(token)
     assert header is not None
-    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(header.split("; "))
+    assert {"HttpOnly", "SameSite=Strict", f"Path={access.folder}"} <= set(header.split("; "))
     assert access.knows(cookie_of(header))
     assert access.exchange(token) is None
     assert access.token != token

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from warpline.model.errors import WarplineError
-from warpline_app.serving.drawing_process import DrawnAnswer
-from warpline_app.serving.http_server import LOOPBACK, MAX_TARGET, PageServer
+from warpline_app.serving.access import Access
+from warpline_app.serving.drawing_process import DrawnAnswer, LateAnswer
+from warpline_app.serving.http_server import LOOPBACK, LOOPBACK_6, MAX_TARGET, PageServer
 from warpline_app.serving.news import News
 from warpline_app.serving.page import STATIC
 
@@ -49,12 +50,18 @@ class Served:
     def get(
         self, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and content; with the cookie that was set, unless another one is given."""
+        """Status, headers and content below the folder; with the cookie that was set, unless another one is given."""
         with closing(http.client.HTTPConnection(LOOPBACK, self.server.port, timeout=60)) as connection:
             sent = {"Cookie": self.cookie, **headers}
-            connection.request(method, path, body, {name: value for name, value in sent.items() if value})
+            connection.request(
+                method, self.folder + path, body, {name: value for name, value in sent.items() if value}
+            )
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
+
+    @property
+    def folder(self) -> str:
+        return self.server.access.folder.rstrip("/")
 
     def sign_in(self) -> None:
         status, headers, _content = self.get(f"/?token={self.server.access.token}")
@@ -89,7 +96,52 @@ def known(served: Served) -> Served:
 
 
 def test_it_listens_on_the_loopback_interface_alone(served: Served) -> None:
-    assert served.server.socket.getsockname()[0] == "127.0.0.1"
+    assert served.server.socket.getsockname()[0] == LOOPBACK
+    if served.server._other is not None:
+        assert served.server._other.socket.getsockname()[:2] == (LOOPBACK_6, served.server.port)
+
+
+def test_the_other_loopback_address_answers_as_the_first(known: Served) -> None:
+    if known.server._other is None:
+        pytest.skip("there is no IPv6 here")
+    with closing(http.client.HTTPConnection(LOOPBACK_6, known.server.port, timeout=60)) as connection:
+        connection.request("GET", known.folder + FRAME, headers={"Cookie": known.cookie})
+        assert connection.getresponse().status == 200
+        connection.close()
+        connection.request("GET", known.folder + FRAME)
+        assert connection.getresponse().status == 403
+
+
+def test_a_port_that_somebody_else_has_on_the_other_address_is_taken(served: Served) -> None:
+    if served.server._other is None:
+        pytest.skip("there is no IPv6 here")
+    with socket.create_server((LOOPBACK_6, 0), family=socket.AF_INET6) as other, pytest.raises(OSError):
+        PageServer(other.getsockname()[1], "", served._ask, served.news)
+
+
+def test_the_cookie_stays_below_a_folder_that_nobody_else_knows(known: Served) -> None:
+    """Browsers send it to every port of the host."""
+    with closing(http.client.HTTPConnection(LOOPBACK, known.server.port, timeout=60)) as connection:
+        for path in (
+            "/",
+            "/serve.js",
+            f"/?token={known.server.access.token}",
+            f"{known.folder}x/",
+            known.folder,
+        ):
+            connection.request("GET", path, headers={"Cookie": known.cookie})
+            answer = connection.getresponse()
+            assert answer.status == 403, path
+            assert known.folder.encode() not in answer.read()
+            connection.close()
+    first, second = Access(1), Access(1)
+    assert first.folder != second.folder
+    assert f"Path={first.folder};" in str(first.exchange(first.token))
+
+
+def test_an_answer_that_takes_long_may_be_asked_for_again(known: Served) -> None:
+    known.failure = LateAnswer("not yet")
+    assert known.get("/findings")[0] == 504
 
 
 def test_nothing_is_answered_without_the_token(served: Served) -> None:
@@ -154,7 +206,7 @@ def test_another_host_is_refused(known: Served) -> None:
     for host in ("evil.example", f"evil.example:{known.server.port}", "127.0.0.1.evil.example"):
         assert known.get(FRAME, Host=host)[0] == 421
     assert known.get(FRAME, Host="localhost:1234")[0] == 200
-    request = f"GET {FRAME} HTTP/1.1\r\n{{}}Cookie: {known.cookie}\r\nConnection: close\r\n\r\n"
+    request = f"GET {known.folder}{FRAME} HTTP/1.1\r\n{{}}Cookie: {known.cookie}\r\nConnection: close\r\n\r\n"
     assert b" 421 " in known.raw(request.format("").encode())
     assert b" 421 " in known.raw(request.format("Host: localhost\r\nHost: evil.example\r\n").encode())
 
@@ -169,8 +221,8 @@ def test_only_get_is_allowed(known: Served, method: str) -> None:
 
 
 def test_a_request_with_a_body_is_refused_and_not_read_as_another_one(known: Served) -> None:
-    hidden = f"GET {FRAME} HTTP/1.1\r\nHost: localhost\r\nCookie: {known.cookie}\r\n\r\n"
-    head = f"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: {known.cookie}\r\n"
+    hidden = f"GET {known.folder}{FRAME} HTTP/1.1\r\nHost: localhost\r\nCookie: {known.cookie}\r\n\r\n"
+    head = f"GET {known.folder}/ HTTP/1.1\r\nHost: localhost\r\nCookie: {known.cookie}\r\n"
     for more in (f"Content-Length: {len(hidden)}", "Transfer-Encoding: chunked"):
         content = known.raw(f"{head}{more}\r\n\r\n{hidden}".encode())
         assert content.count(b"HTTP/1.1 ") == 1
@@ -242,14 +294,14 @@ def test_a_failure_is_one_line_of_text(known: Served) -> None:
 
 def test_news_arrives_and_ends_with_the_server(known: Served) -> None:
     with closing(http.client.HTTPConnection(LOOPBACK, known.server.port, timeout=60)) as connection:
-        connection.request("GET", "/news", headers={"Cookie": known.cookie})
+        connection.request("GET", f"{known.folder}/news", headers={"Cookie": known.cookie})
         answer = connection.getresponse()
         assert answer.getheader("Content-Type") == "text/event-stream"
         known.news.tell("grown", {"generation": 3})
         assert answer.readline() == b"event: grown\n"
         assert answer.readline() == b'data: {"generation": 3}\n'
         known.news.end()
-        assert b"grown" not in answer.read()
+        assert answer.read().endswith(b"\nevent: ended\ndata: {}\n\n")
 
 
 def test_a_port_that_is_taken_is_an_error(served: Served) -> None:

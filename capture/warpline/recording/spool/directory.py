@@ -125,6 +125,26 @@ def is_over(directory: Path) -> bool:
     return directory.name.endswith(_ENDING) and names <= {_UNFINISHED_FILE}
 
 
+def is_abandoned(directory: Path) -> bool:
+    """Whether a recorder was killed before the capture of a spool directory was written."""
+    try:
+        held = hold(Path(os.path.realpath(directory)))
+        if held is None:
+            return False
+        os.close(held)
+        return not is_over(directory)
+    except OSError:  # it has just been removed
+        return False
+
+
+def killed_text(directory: Path, output: Path) -> str:
+    """What to do about an abandoned spool directory."""
+    return tr(
+        "the recorder was killed; to write its capture: warpline recover {arguments}",
+        arguments=recovering(directory, output),
+    )
+
+
 def capture_in_place(directory: Path) -> Path:
     """The capture that the ended session names, or else the one beside the spool directory."""
     output = output_in(directory / _ENDED_FILE)

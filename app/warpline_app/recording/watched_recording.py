@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer
 
 from warpline.model.progress import IsCancelled, Progress
-from warpline.recording.control import SOCKET_FILE
+from warpline.recording.control import is_recording
 from warpline.recording.session import SESSION_FILE, load_session
+from warpline.recording.spool.directory import is_abandoned, killed_text
 from warpline_app.open.background import Job
 from warpline_app.recording.attach_request import AttachRequest
 from warpline_app.recording.recording import Recording
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from warpline_app.open.workspace import Workspace
 
 LOOK_MS = 500
-
-
-def is_running_spool(path: Path) -> bool:
-    """Whether a path is the spool directory of a recording that runs."""
-    return (path / SESSION_FILE).is_file() and (path / SOCKET_FILE).exists()
 
 
 class WatchedRecording(Recording):
@@ -115,12 +111,16 @@ class WatchedRecording(Recording):
         """The recorder is gone, or writes the capture."""
         if self.has_ended:
             return
-        if self._spool().is_dir() and (self._spool() / SESSION_FILE).exists():
-            if not (self._spool() / SOCKET_FILE).exists():
+        spool = self._spool()
+        is_killed = is_abandoned(spool)
+        if not is_killed and (spool / SESSION_FILE).exists():
+            if not is_recording(spool):
                 self._take_status({"state": "finalising"})
             return
         self._leave()
-        if self.request.output_path.is_file():
+        if is_killed:
+            self._fail(killed_text(spool, self.request.output_path))
+        elif self.request.output_path.is_file():
             self._show_capture(self.request.output_path)
         else:
             self._fail(str(error))

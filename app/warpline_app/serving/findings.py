@@ -36,7 +36,7 @@ class _Result:
     took_s: float
 
 
-class Found(QObject):
+class PageFindings(QObject):
     """The findings of a document. Questions that arrive while they are computed are answered once they are known."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:

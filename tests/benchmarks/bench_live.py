@@ -116,6 +116,7 @@ class Minute:
 def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None) -> list[str]:
     """Record the program; a row of the table."""
     captures._ATTEMPTS = 0 if mode == "snapshots" else 3
+    from PySide6.QtCore import QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
     from warpline_app.look.application import make_application
@@ -147,16 +148,19 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
         heads: list[int] = []
         seen = Seen()
         shares: list[tuple[float, float]] = []
-        live_cpu, cpu = 0.0, time.process_time()
+        live_cpu, cpu, polled = 0.0, time.process_time(), 0.0
+        waker = QTimer()
+        waker.start(50)
         while "ranges" not in recording.text.text and not recording.has_ended:
-            application.processEvents()
+            application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
             document = recording.document
             edge = document.live_edge if document is not None else None
             if document is not None and edge is not None and (not heads or edge.head_ns != heads[-1]):
                 for canvas in () if heads else window.findChildren(Canvas):
                     canvas.frame_drawn.connect(seen.drawn)
                 heads.append(edge.head_ns)
-            if recording.following is not None:
+            if recording.following is not None and time.monotonic() > polled + 0.1:
+                polled = time.monotonic()
                 live_cpu = _cpu_s(recording.following.process_id) or live_cpu
                 shares.append((time.monotonic(), live_cpu))
                 number = int((shares[-1][0] - shares[0][0]) // 60)
@@ -164,7 +168,7 @@ def run(rate: int, seconds: int, mode: str, minutes: list[Minute] | None = None)
                     pid = recording.following.process_id
                     minutes.append(Minute.of(number, live_cpu, pid, len(heads)))
                     print(*minutes[-1].row(minutes[max(0, len(minutes) - 2)]), file=sys.stderr, flush=True)
-            time.sleep(0.002)
+        waker.stop()
         cpu = time.process_time() - cpu - seen.own_cpu_s
         while not recording.has_ended:
             application.processEvents()

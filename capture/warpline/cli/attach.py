@@ -14,6 +14,7 @@ from warpline.cli.record import shortest, status_writer, summary_line
 from warpline.cli.recording_options import add_recording_options
 from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, translated
+from warpline.model.errors import RecordingError
 from warpline.recording.session import RecordingOptions
 
 
@@ -26,8 +27,8 @@ class AttachCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.epilog = tr(
-            "The program is neither stopped nor changed: Warpline loads nothing into it. What can only be "
-            "recorded from a program's start is listed as not recorded, with the reason."
+            "The program is neither stopped nor changed: without --inside Warpline loads nothing into it. What can "
+            "only be recorded from a program's start is listed as not recorded, with the reason."
         )
         parser.add_argument("pid", type=process_id, metavar="PID", help=tr("process id of the program"))
         parser.add_argument(
@@ -42,6 +43,11 @@ class AttachCommand:
             type=long_time_ns,
             metavar="T",
             help=tr("stop recording after this time (10s; default: when the program ends, or Ctrl-C)"),
+        )
+        parser.add_argument(
+            "--inside",
+            action="store_true",
+            help=tr("have a program of Python 3.14 or later load the agent, for ranges, steps and GPU work"),
         )
         add_place_options(parser)
         add_recording_options(parser)
@@ -64,8 +70,10 @@ class AttachCommand:
             keeps_arguments=args.keep_arguments,
         )
         place = chosen_place(args)
+        if place is not None and args.inside:
+            raise RecordingError(tr("--inside works on this machine only: log in there and attach"))
         if place is None:
-            result = attach(args.pid, output, options, spool=args.spool, report=tell)
+            result = attach(args.pid, output, options, spool=args.spool, report=tell, is_inside=args.inside)
         else:
             from warpline.recording.remote.near.begin import FarSettings, attach_on
 

@@ -24,6 +24,7 @@ from warpline.recording.capture_of_session import (
     remove_quietly,
     write_capture,
 )
+from warpline.recording.inside_program import InsideProgram
 from warpline.recording.platforms import require_linux
 from warpline.recording.proc_files import command_line
 from warpline.recording.running import RunningProgram
@@ -46,11 +47,13 @@ def attach(
     spool: Path | None = None,
     report: Report | None = None,
     loads_agent: bool = False,
+    is_inside: bool = False,
     finish: Finish | None = None,
 ) -> Result:
     """Record the process ``pid`` and its children and write the capture. Call it from the main thread.
 
-    With ``loads_agent`` the program loads the agent itself, using the ``variables`` of the *started* status.
+    With ``loads_agent`` the program loads the agent itself, using the ``variables`` of the *started* status. With
+    ``is_inside`` it is asked to (Python 3.14 and later), and to release it at the end.
     ``finish`` handles the spool at the end; by default it writes the capture (`write_capture`).
 
     Raises RecordingError when there is no such process, the recording cannot begin or its capture cannot be written.
@@ -72,6 +75,9 @@ def attach(
             check_output(output)
         directory = (spool or default_spool(output)).absolute()
         stack.enter_context(new_spool(directory))
+        inside = InsideProgram(pid, directory) if is_inside else None
+        if inside is not None:
+            stack.callback(inside.close)
         signals = SignalQueue()
         stack.callback(signals.close)
         return _attach(
@@ -82,6 +88,7 @@ def attach(
             signals=signals,
             tell=tell,
             loads_agent=loads_agent,
+            inside_program=inside,
             finish=finish or write_capture,
         )
 
@@ -95,6 +102,7 @@ def _attach(
     signals: SignalQueue,
     tell: Report,
     loads_agent: bool,
+    inside_program: InsideProgram | None,
     finish: Finish,
 ) -> Result:
     from warpline.recording.control import announced
@@ -108,13 +116,14 @@ def _attach(
         allow_many_files()
         session = _session(pid, directory, output, options)
         session.save()
-        inside = _agent_variables(options) if loads_agent else {}
+        inside = _agent_variables(options) if loads_agent or inside_program is not None else {}
         recorder = Recorder(
             session=session,
             target=target,
             signals=signals,
             report=tell,
             said=_refused_sources(options, inside),
+            before_stop=inside_program.end if inside_program is not None else None,
         )
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()
@@ -123,6 +132,8 @@ def _attach(
             recorder.begin(session.start_monotonic_ns)
             started = {"state": "started", "spool": str(directory), "recorder_pid": os.getpid()}
             variables = {name: value for part in inside.values() for name, value in part.items()}
+            if inside_program is not None:
+                inside_program.begin(variables)
             tell({**started, "target_pid": pid, **({"variables": variables} if loads_agent else {})})
             outcome = recorder.watch()
         session = recorder.session.ended(outcome.stop_monotonic_ns, None)

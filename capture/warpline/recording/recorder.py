@@ -62,6 +62,8 @@ class Recorder:
     said: Mapping[str, Source] = field(default_factory=dict)
     """Reports of the sources inside the program, made before it started."""
     warnings: list[str] = field(default_factory=list)
+    before_stop: Callable[[], str] | None = None
+    """Called before the recording of a program that goes on ends; returns a warning, or nothing."""
 
     def __post_init__(self) -> None:
         directory, options = self.session.directory, self.session.options
@@ -317,6 +319,8 @@ class Recorder:
         return False
 
     def _finish(self) -> RecorderOutcome:
+        if self.before_stop is not None and not self.target.has_ended():
+            self.warnings += filter(None, [self.before_stop()])
         if self._state is RecordingState.RECORDING and not self.target.has_ended():
             self._collectors.stop()
         if self.session.options.waits:

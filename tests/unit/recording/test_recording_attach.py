@@ -126,7 +126,7 @@ def test_existing_threads_and_children_are_recorded(running: Running, tmp_path: 
 
 def readable_python() -> bool:
     """Whether this Python is one whose stacks are known."""
-    return sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
+    return sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 16)
 
 
 @pytest.mark.skipif(not readable_python(), reason="stacks are known of CPython 3.11 to 3.15")

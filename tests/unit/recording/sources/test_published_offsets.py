@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 
-from warpline.recording.sources.python import remote_layout
+from warpline.recording.sources.python import remote_exec, remote_layout
 from warpline.recording.sources.python.remote_memory import RemoteMemory
+from warpline.recording.unavailable import Unavailable
 
 WORDS = {
     13: [
@@ -38,28 +40,81 @@ OWN_NAMES = ("threads_head", "thread_native_id", "thread_chunk", "frame_owner", 
 OWN = {13: (7344, 160, 232, 70, 200), 14: (7344, 160, 232, 74, 208), 15: (7336, 184, 256, 74, 208)}
 
 
-class Published(RemoteMemory):
-    """A process whose runtime begins with ``words``."""
+DEBUGGER = {14: (89, [24, 304, 8076, 0, 4, 512]), 15: (105, [24, 344, 8028, 0, 4, 512])}
+"""Where the words about scripts from outside begin, and they: `eval_breaker`, `remote_debugger_support` …"""
+RUNTIME, INTERPRETER, THREAD = 0x1000, 0x100000, 0x200000
 
-    def __init__(self, words: list[int]) -> None:
-        self._raw = struct.pack("<96Q", *words, *[0] * (96 - len(words)))
+
+class Published(RemoteMemory):
+    """A process whose runtime begins with ``words``: one interpreter with one thread."""
+
+    def __init__(self, words: list[int], is_open: int = 1) -> None:
+        self.written: list[tuple[int, bytes]] = []
+        self._raw = struct.pack("<112Q", *words, *[0] * (112 - len(words)))
+        self._words = {RUNTIME + words[5]: INTERPRETER, INTERPRETER + words[10]: THREAD, THREAD + 24: 1 << 32}
+        self._is_open = is_open
 
     def read(self, address: int, size: int) -> bytes | None:
-        return self._raw[:size]
+        if address == RUNTIME:
+            return self._raw[:size]
+        return struct.pack("<q", self._words.get(address, self._is_open))[:size]
+
+    def write(self, address: int, data: bytes) -> None:
+        self.written.append((address, data))
 
 
-def published(minor: int, *, free_threaded: int = 0) -> Published:
+def published(minor: int, *, free_threaded: int = 0, is_open: int = 1) -> Published:
     cookie = int.from_bytes(b"xdebugpy", "little")
-    return Published([cookie, 0x030000F0 | minor << 16, free_threaded, *WORDS[minor]])
+    words = [cookie, 0x030000F0 | minor << 16, free_threaded, *WORDS[minor]]
+    at, scripts = DEBUGGER.get(minor, (len(words), []))
+    return Published([*words[:at], *[0] * (at - len(words)), *scripts], is_open)
 
 
 @pytest.mark.parametrize("minor", WORDS)
 def test_published_offsets_are_found_by_version(minor: int) -> None:
-    layouts = remote_layout._layouts(published(minor), 4096, minor)
+    layouts = remote_layout._layouts(published(minor), RUNTIME, minor)
     expected = {**SHARED, **dict(zip(OWN_NAMES, OWN[minor], strict=True))}
     assert expected in [{name: getattr(layout, name) for name in expected} for layout in layouts]
 
 
 def test_a_version_to_come_and_a_build_without_the_gil_are_not_guessed() -> None:
-    assert remote_layout._layouts(published(15), 4096, 16) == []
-    assert remote_layout._layouts(published(14, free_threaded=1), 4096, 14) == []
+    assert remote_layout._layouts(published(15), RUNTIME, 16) == []
+    assert remote_layout._layouts(published(14, free_threaded=1), RUNTIME, 14) == []
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, memory: Published, minor: int) -> remote_exec.ScriptedPython:
+    monkeypatch.setattr(remote_exec, "RemoteMemory", lambda _pid: memory)
+    monkeypatch.setattr(remote_exec, "find_runtime", lambda _memory: (RUNTIME, minor))
+    return remote_exec.ScriptedPython(1)
+
+
+@pytest.mark.parametrize("minor", DEBUGGER)
+def test_a_script_is_handed_over_as_the_protocol_says(monkeypatch: pytest.MonkeyPatch, minor: int) -> None:
+    memory = published(minor)
+    python = scripted(monkeypatch, memory, minor)
+    python.execute(Path("/tmp/script.py"))
+    support = THREAD + DEBUGGER[minor][1][1]
+    assert memory.written == [
+        (support + 4, b"/tmp/script.py\0"),
+        (support, struct.pack("<i", 1)),
+        (THREAD + 24, struct.pack("<Q", 1 << 32 | 1 << 5)),
+    ]
+    python.withdraw()
+    assert memory.written[3:] == [(support, struct.pack("<i", 0))]
+    with pytest.raises(Unavailable, match="too long"):
+        python.execute(Path("/" + "x" * 600))
+
+
+@pytest.mark.parametrize(
+    ("memory", "minor", "reason"),
+    [
+        (published(13), 13, "Python 3.14 and 3.15"),
+        (published(14, free_threaded=1), 14, "this build of Python 3.14"),
+        (published(15, is_open=0), 15, "refuses scripts from outside"),
+    ],
+)
+def test_a_python_that_executes_no_scripts_says_why(
+    monkeypatch: pytest.MonkeyPatch, memory: Published, minor: int, reason: str
+) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        scripted(monkeypatch, memory, minor)

@@ -59,7 +59,7 @@ def find_layouts(memory: RemoteMemory) -> list[RemoteLayout]:
 
     Raises Unavailable when its memory may not be read.
     """
-    found = _find_runtime(memory)
+    found = find_runtime(memory)
     return _layouts(memory, *found) if found is not None else []
 
 
@@ -68,11 +68,11 @@ def python_of(memory: RemoteMemory) -> tuple[str, bool] | None:
 
     Raises Unavailable when its memory may not be read.
     """
-    found = _find_runtime(memory)
+    found = find_runtime(memory)
     return (f"3.{found[1]}", bool(_layouts(memory, *found))) if found is not None else None
 
 
-def _find_runtime(memory: RemoteMemory) -> tuple[int, int] | None:
+def find_runtime(memory: RemoteMemory) -> tuple[int, int] | None:
     """Where a process keeps the state of Python 3, and the minor version."""
     for path, base in _python_files(memory.pid):
         symbols = _symbols(f"/proc/{memory.pid}/root{path}")

@@ -49,6 +49,16 @@ class RemoteMemory:
             raise refused(ctypes.get_errno())
         return None
 
+    def write(self, address: int, data: bytes) -> None:
+        """Put bytes at an address. Raises Unavailable when that is not possible."""
+        data_at = ctypes.create_string_buffer(data, len(data))
+        local = _Piece(ctypes.addressof(data_at), len(data))
+        remote = _Piece(address, len(data))
+        if _libc().process_vm_writev(self.pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0) != len(
+            data
+        ):
+            raise refused(ctypes.get_errno())
+
     def pointer(self, address: int) -> int:
         """The pointer at an address; 0 if it cannot be read."""
         raw = self.read(address, _POINTER.size)

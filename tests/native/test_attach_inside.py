@@ -53,9 +53,12 @@ class Signalled:
         os.rename(sys.argv[1] + ".next", sys.argv[1])
         os.kill(self.pid, signal.SIGUSR1)
 
+    def withdraw(self):
+        pass
+
 inside_program._LEAVING_S = 60.0  # a busy machine may be slow
 if sys.version_info < (3, 14):
-    inside_program.ScriptedPython = Signalled
+    inside_program.scripted_program = Signalled
 from warpline.cli import main
 sys.exit(main(sys.argv[2:]))
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError
 from warpline.recording.agent.library import agent_library
-from warpline.recording.sources.python.remote_exec import ScriptedPython
+from warpline.recording.sources.registry import scripted_program
 from warpline.recording.unavailable import Unavailable
 
 _FILE = Path(__file__).with_name("hooks") / "inside" / "attached.py"
@@ -38,7 +38,7 @@ class InsideProgram:
         self._library = library.path
         self._spool = spool
         with _refusals():
-            self._python = ScriptedPython(pid)
+            self._program = scripted_program(pid)
         self._folder = tempfile.TemporaryDirectory(prefix="warpline-inside-", ignore_cleanup_errors=True)
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class InsideProgram:
         joined = self._answer("begin")
         if joined is None:
             with _refusals():
-                self._python.withdraw()
+                self._program.withdraw()
             return english("the program's main thread ran no Python code while it was recorded")
         if joined:
             return joined
@@ -73,7 +73,7 @@ class InsideProgram:
             time.sleep(_POLL_S)
         if left is None:
             with _refusals():
-                self._python.withdraw()
+                self._program.withdraw()
             return english("the program still holds the agent: its main thread runs no Python code")
         return left
 
@@ -87,7 +87,7 @@ class InsideProgram:
             encoding="utf-8",
         )
         with _refusals():
-            self._python.execute(script)
+            self._program.execute(script)
 
     def _answer(self, function: str) -> str | None:
         try:

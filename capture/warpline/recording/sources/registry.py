@@ -16,7 +16,7 @@ from warpline.model.errors import UsageError
 from warpline.plugins import Plugin, checked, load_plugins
 from warpline.recording import sources
 from warpline.recording.agent.contribution import Contribution
-from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.sources.source import Choice, RecordingSource, ScriptedProgram
 from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
@@ -105,6 +105,15 @@ def control_mask(trace: Iterable[str]) -> int:
     for source in asked_sources(trace):
         mask |= source.choice.control_bit
     return mask
+
+
+def scripted_program(pid: int) -> ScriptedProgram:
+    """A running program that executes scripts. Raises Unavailable when it does not."""
+    for source in recording_sources():
+        program = source.scripted(pid)
+        if program is not None:
+            return program
+    raise Unavailable(english("no source here can load the agent into a running program"))
 
 
 def passing_types() -> frozenset[int]:

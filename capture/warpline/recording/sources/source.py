@@ -10,13 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
 from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.sources.collector import Collector, Watched
@@ -39,6 +41,16 @@ class Choice:
     text: str
     is_default: bool = False
     control_bit: int = 0
+
+
+class ScriptedProgram(Protocol):
+    """A running program that executes scripts of ours. Both raise Unavailable."""
+
+    def execute(self, script: Path) -> None:
+        """Have its main thread execute a file when it next can; returns at once."""
+
+    def withdraw(self) -> None:
+        """Have a script that was not executed yet stay so."""
 
 
 class RecordingSource(ABC):
@@ -118,6 +130,13 @@ class RecordingSource(ABC):
     def joining(self, inherited: Mapping[str, str]) -> Mapping[str, str] | None:  # noqa: ARG002  # for sources that override it
         """Environment variables for a running program that loads the agent itself (`warpline.Profiler`); None if the
         source does not record inside the program. ``inherited`` are those of the sources before it.
+        """
+        return None
+
+    def scripted(self, pid: int) -> ScriptedProgram | None:  # noqa: ARG002
+        """A running program that can execute scripts; None if the source knows no such programs.
+
+        Raises Unavailable when this one cannot.
         """
         return None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
-from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.sources.source import Choice, RecordingSource, ScriptedProgram
 from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
@@ -93,6 +93,11 @@ class PythonSource(RecordingSource):
                 english("use CPython 3.11 to 3.15 with a GIL"),
             )
         return english("Python {version}", version=version)
+
+    def scripted(self, pid: int) -> ScriptedProgram:
+        from warpline.recording.sources.python.remote_exec import ScriptedPython
+
+        return ScriptedPython(pid)
 
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         from warpline.recording.sources.python.translate import name_threads

@@ -2,62 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.query.hostile_statements import GREEDY, REFUSED
 from tests.unit.query.view_checks import binder_of
 
 from warpline.model import UsageError
-from warpline.query.session import QueryError, QueryLimitError, QuerySession
+from warpline.query.session import QueryError, QueryLimitError, QueryLimits, QuerySession
 from warpline.storage import open_capture
-
-REFUSED = [
-    "SELECT * FROM '{secret}'",
-    "SELECT * FROM read_csv('{secret}')",
-    "SELECT * FROM read_text('{secret}')",
-    "SELECT * FROM read_blob('{folder}/*')",
-    "SELECT * FROM glob('{folder}/*')",
-    "SELECT * FROM read_json('{secret}')",
-    "SELECT * FROM parquet_scan('{secret}')",
-    "SELECT * FROM sniff_csv('{secret}')",
-    "SELECT * FROM read_csv('https://example.org/x.csv')",
-    "SELECT * FROM query('SELECT * FROM read_text(''{secret}'')')",
-    "SELECT * FROM query_table('{secret}')",
-    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))",
-    "SELECT * FROM enable_profiling('query_tree', save_location := '{folder}/out')",
-    "SELECT * FROM enable_logging(storage := 'file', storage_path := '{folder}/out')",
-    "SELECT (SELECT max(content) FROM read_text('{secret}'))",
-    "WITH x AS (SELECT * FROM read_text('{secret}')) SELECT * FROM x",
-    "SELECT * FROM duckdb_secrets()",
-    "SELECT * FROM duckdb_settings()",
-    "SELECT * FROM sqlite_scan('{secret}', 'x')",
-    "SELECT * FROM pandas_scan(1)",
-    "SELECT getenv('HOME')",
-    "SELECT 1) TO '{folder}/out'; --",
-    "COPY (SELECT 1) TO '{folder}/out'",
-    "COPY events FROM '{secret}'",
-    "EXPORT DATABASE '{folder}/out'",
-    "IMPORT DATABASE '{folder}'",
-    "ATTACH '{folder}/out' AS x",
-    "INSTALL httpfs",
-    "LOAD httpfs",
-    "SET enable_external_access = true",
-    "RESET lock_configuration",
-    "PRAGMA enable_profiling",
-    "CREATE TABLE out AS SELECT 1",
-    "CREATE MACRO f(x) AS x",
-    "DROP VIEW events",
-    "INSERT INTO events VALUES (1)",
-    "UPDATE events SET ts = 0",
-    "DELETE FROM events",
-    "CALL pragma_version()",
-    "PREPARE x AS SELECT 1",
-    "BEGIN TRANSACTION",
-    "USE temp",
-    "VACUUM",
-    "SELECT 1; COPY (SELECT 1) TO '{folder}/out'",
-]
-"""Statements that reach for files, networks, extensions, settings or the database."""
 
 
 @pytest.mark.parametrize("sql", REFUSED)
@@ -71,10 +25,39 @@ def test_nothing_is_read_written_or_loaded(session: QuerySession, tmp_path: Path
 
 
 def test_a_query_ends_with_its_time(session: QuerySession) -> None:
-    endless = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
     with pytest.raises(QueryLimitError, match=r"took longer than 0\.2 s"):
-        session.run(endless, seconds=0.2)
+        session.run(GREEDY[0], seconds=0.2)
     assert session.run("SELECT 1").columns[0].python_values() == [1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system's timer is that of Unix")
+def test_a_query_ends_with_its_time_when_nobody_ends_it(
+    session: QuerySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Idle:
+        daemon = False
+        cancel = start = lambda _self: None
+
+    monkeypatch.setattr("threading.Timer", lambda _seconds, _work: Idle())
+    with pytest.raises(QueryLimitError, match=r"took longer than 0\.2 s"):
+        session.run(GREEDY[0], seconds=0.2)
+    assert session.run("SELECT 1").columns[0].python_values() == [1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits addresses")
+def test_the_system_limits_memory(sql_path: Path) -> None:
+    import resource
+
+    most = 64 << 20
+    with QuerySession([sql_path], QueryLimits(memory_bytes=most)) as session:
+        assert len(session.run("SELECT 1")) == 1
+        process = session._process
+        assert process is not None
+        pages = int(Path(f"/proc/{process.pid}/statm").read_text("ascii").split()[0])
+        soft, hard = resource.prlimit(process.pid, resource.RLIMIT_AS)
+        assert soft == hard <= pages * resource.getpagesize() + most
+        with pytest.raises(QueryLimitError, match="more than 64 MB of memory"):
+            session.run("SELECT repeat('x', 100000000)")
 
 
 def test_a_query_ends_with_its_memory(session: QuerySession) -> None:

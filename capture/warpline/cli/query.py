@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from warpline.cli.arguments import time_ns
+from warpline.cli.limits import size_bytes
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr
 from warpline.model.errors import UsageError
@@ -33,6 +34,8 @@ class QueryCommand:
                 "query it is read from the standard input"
             ),
         )
+        # What comes after an option.
+        parser.add_argument("later_words", nargs="*", help=argparse.SUPPRESS)
         parser.add_argument(
             "-f", "--file", type=Path, metavar="FILE.sql", help=tr("read the query from a file")
         )
@@ -76,18 +79,26 @@ class QueryCommand:
             metavar="T",
             help=tr("how long the query may take (default: 30s)"),
         )
+        parser.add_argument(
+            "--memory",
+            type=size_bytes,
+            default=1 << 30,
+            metavar="SIZE",
+            help=tr("how much memory the query may take (default: 1G)"),
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         """Run the query and print its rows."""
         from warpline.cli import query_output, query_shell
         from warpline.library.opening import open_path
         from warpline.model.progress import never
-        from warpline.query.session import QuerySession
+        from warpline.query.session import QueryLimits, QuerySession
 
         if args.examples:
             query_output.print_examples()
             return 0
-        files, sql = (args.words, None) if args.schema else _files_and_sql(args)
+        words = [*args.words, *args.later_words]
+        files, sql = (words, None) if args.schema else _files_and_sql(words, args.file)
         if args.schema and len(files) != 1:
             raise UsageError(tr("whose tables? (warpline query --schema FILE)"))
         form = _form(args)
@@ -98,7 +109,7 @@ class QueryCommand:
         for file in files:
             with ProgressLine() as line, open_path(Path(file), line.show, never).capture as capture:
                 paths.append(capture.path)
-        with QuerySession(paths) as session:
+        with QuerySession(paths, QueryLimits(memory_bytes=args.memory)) as session:
             if args.schema:
                 query_output.print_schema(session.schema(), form)
                 return 0
@@ -122,15 +133,14 @@ class QueryCommand:
         return 0
 
 
-def _files_and_sql(args: argparse.Namespace) -> tuple[list[str], str | None]:
+def _files_and_sql(words: list[str], file: Path | None) -> tuple[list[str], str | None]:
     """The captures, and the query; None where the standard input has it."""
-    words: list[str] = args.words
-    if args.file is not None:
+    if file is not None:
         try:
-            sql = args.file.read_text("utf-8")
+            sql = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or tr("it is not UTF-8 text")
-            raise UsageError(tr("{path}: {reason}", path=args.file, reason=reason)) from error
+            raise UsageError(tr("{path}: {reason}", path=file, reason=reason)) from error
         files = words
     elif words and all(Path(word).exists() for word in words):
         return words, None

@@ -64,7 +64,7 @@ class CaptureReader:
 
     def __init__(self, opened: Opened) -> None:
         self._capture: Capture | None = opened.capture
-        self._sessions: dict[tuple[Path, ...], QuerySession] = {}
+        self._sessions: dict[tuple[int | Path, ...], QuerySession] = {}
         self.path: Path = opened.source
         """The file that was opened; that of another profiler when it was converted."""
 
@@ -201,23 +201,26 @@ class CaptureReader:
         others: Iterable[CaptureReader] = (),
         limit: int | None = None,
         seconds: float = 30.0,
+        memory_bytes: int = 1 << 30,
     ) -> SqlFrame:
         """The rows of a query in SQL, which ``docs/query.md`` describes; at most ``limit`` rows.
 
         ``parameters`` stand for ``?`` (a sequence) or ``$name`` (a mapping). ``others`` are captures that the query
         compares with this one: this one is also called ``a``, they are ``b``, ``c`` … The query runs in a process of
-        its own, for at most ``seconds`` and in 1 GB of memory; the first one waits a second or two until it is there.
+        its own, for at most ``seconds`` and with ``memory_bytes`` above what it opened; the first one waits for its
+        start, about half a second.
 
         Raises UsageError, with line and column, for what is wrong with the query; NotRecordedError for events that
         were not recorded; WarplineError when it needs more time or memory, or DuckDB (extra ``sql``) is not installed.
         """
         from warpline.library.sql_frame import SqlFrame
-        from warpline.query.session import QuerySession
+        from warpline.query.session import QueryLimits, QuerySession
 
         paths = (self._check().path, *(other.storage.path for other in others))
-        session = self._sessions.get(paths)
+        session = self._sessions.get((memory_bytes, *paths))
         if session is None:
-            session = self._sessions[paths] = QuerySession(paths)
+            session = QuerySession(paths, QueryLimits(memory_bytes=memory_bytes))
+            self._sessions[memory_bytes, *paths] = session
         return SqlFrame(session.run(query, parameters, limit=limit, seconds=seconds))
 
     # Reports and pictures

@@ -24,6 +24,7 @@ from warpline.query.wire import Parameters, ResultColumn, read_message, write_me
 
 MOST_CAPTURES = 256
 """Captures in one session."""
+LEAST_MEMORY = 64 << 20
 _PASSED_ON = (
     "PATH",
     "HOME",
@@ -110,7 +111,7 @@ class QuerySession:
     """
 
     def __init__(self, paths: Sequence[Path], limits: QueryLimits | None = None) -> None:
-        """Raises WarplineError when DuckDB is not installed, UsageError for too many captures."""
+        """Raises WarplineError when DuckDB is not installed, UsageError for too many captures or too little memory."""
         if importlib.util.find_spec("duckdb") is None:
             raise WarplineError(
                 tr(
@@ -122,6 +123,8 @@ class QuerySession:
             raise UsageError(tr("1 to {most} captures can be queried together", most=MOST_CAPTURES))
         self._paths = [str(path.absolute()) for path in paths]
         self._limits = limits or QueryLimits()
+        if self._limits.memory_bytes < LEAST_MEMORY:
+            raise UsageError(tr("a query needs at least {mega} MB of memory", mega=LEAST_MEMORY >> 20))
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
         self._is_cancelled = False
@@ -282,7 +285,8 @@ class QuerySession:
         if seconds is not None and time.monotonic() - begun >= seconds:
             raise QueryLimitError(
                 tr(
-                    "the query took longer than {seconds:g} s; narrow it, for example to a time range, or allow more",
+                    "the query took longer than {seconds:g} s; narrow it, for example to a time range, or allow more "
+                    "time",
                     seconds=seconds,
                 )
             )
@@ -330,7 +334,8 @@ def _error_of(answer: dict[str, Any], limits: QueryLimits) -> WarplineError:
     if kind == "memory":
         return QueryLimitError(
             tr(
-                "the query needed more than {mega:,} MB of memory; select fewer columns or rows, or allow more",
+                "the query needed more than {mega:,} MB of memory; select fewer columns or rows, or allow more, for "
+                "example warpline query --memory 4G",
                 mega=limits.memory_bytes >> 20,
             )
         )

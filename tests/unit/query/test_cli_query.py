@@ -52,6 +52,26 @@ def test_rows_in_files(sql_path: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert arrow.ipc.open_file(tmp_path / "x.arrow").read_all().to_pylist() == rows
 
 
+def test_options_may_stand_anywhere(sql_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT i FROM range(9) t(i)"
+    for words in (
+        ["--rows", "1", str(sql_path), query],
+        [str(sql_path), "--rows", "1", query],
+        [str(sql_path), query, "--rows", "1"],
+    ):
+        assert main(["query", "--format", "csv", *words]) == 0
+        assert capsys.readouterr().out == "i\n0\n"
+
+
+def test_memory_can_be_allowed(sql_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT length(repeat('x', 90000000 + i)) FROM range(1) t(i)"
+    assert main(["query", str(sql_path), query, "--memory", "64M"]) == 1
+    assert "more than 64 MB of memory" in capsys.readouterr().err
+    assert main(["query", str(sql_path), query, "--memory", "1G", "--format", "csv"]) == 0
+    assert main(["query", str(sql_path), query, "--memory", "1M"]) == 2
+    assert capsys.readouterr().err == "warpline: error: a query needs at least 64 MB of memory\n"
+
+
 def test_examples_and_schema(sql_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["query", "--examples"]) == 0
     assert capsys.readouterr().out.count("-- ") == 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.waiting import wait_until
 import warpline
 from warpline.model.errors import RecordingError
 from warpline.recording.control import Refused, send_command
+from warpline.recording.control_page import RecordingState
 
 STANDIN = Path(__file__).parent / "standin"
 # Trains until there is a file; with `two` and its child each step has two optimisers, and waits for the other process.
@@ -144,6 +146,23 @@ def test_what_dies_in_the_steps_does_not_keep_the_snapshot_open(tmp_path: Path) 
         assert sum("ended within these steps" in warning for warning in capture.warnings) == 2
         steps = capture.report("steps").to_pandas()
     assert set(range(FATAL - 2, FATAL + 4)) <= set(steps.step)
+
+
+def test_threads_leave_the_steps_of_a_request_that_was_taken_back(tmp_path: Path) -> None:
+    with Training(tmp_path, "--wait", "--trace", "steps") as training:
+        send_command(training.spool, "snapshot", timeout_s=60, next_steps=100_000)
+
+        def words(first: int, count: int) -> tuple[int, ...]:
+            page = (training.spool / "control").read_bytes()
+            return struct.unpack_from(f"<{count}Q", page, first)
+
+        wait_until(lambda: any(words(72, 400)), "no thread begins the steps")
+        with (training.spool / "control").open("r+b", buffering=0) as page:
+            page.seek(56)
+            page.write(bytes(8))
+        wait_until(lambda: not any(words(72, 400)), "a thread stays in the steps")
+        wait_until(lambda: words(8, 1)[0] >> 32 == RecordingState.PAUSED, "the recording goes on")
+        training.end()
 
 
 def test_without_a_request_there_is_no_capture(tmp_path: Path) -> None:

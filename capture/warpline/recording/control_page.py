@@ -86,10 +86,21 @@ class ControlPage:
         return [(word >> 32, word & _EPOCHS) for word in self._words[_INSIDE_WORDS] if word]
 
     def ask_for_steps(self, first: int, until: int) -> None:
-        """Have the program record the steps between those of its ends; ``until`` 0 takes that back."""
+        """Have the program record the steps between those of its ends; ``until`` 0 takes that back.
+
+        A thread that is in the steps of an earlier request leaves them when its next step ends.
+        """
         self._words[_UNTIL_STEP_WORD] = 0
+        self._words[_BEGAN_WORD] = 0
         self._words[_FIRST_STEP_WORD] = first
         self._words[_UNTIL_STEP_WORD] = until
+
+    def forget_inside(self, thread: tuple[int, int]) -> None:
+        """Free the place of a thread that has died in the steps of an earlier request."""
+        word = thread[0] << 32 | thread[1]
+        for index in range(_INSIDE_WORDS.start, _INSIDE_WORDS.stop):
+            if self._words[index] == word:
+                self._words[index] = 0
 
     def set_state(self, state: RecordingState) -> int:
         """Set the state for all readers; returns the CLOCK_MONOTONIC ns of the change."""

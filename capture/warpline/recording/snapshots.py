@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.control_page import ControlPage
-from warpline.recording.proc_files import thread_stat
+from warpline.recording.named_threads import NamedThreads
 
 MOST_STEPS = 1_000_000
 _LATEST_STEP = 1 << 62
-_ENDED_STATES = b"ZXx"
 _PATIENCE_NS = 30_000_000_000
 _PATIENCE = 10
 """A thread has this many times what the first one took for the steps, and at least `_PATIENCE_NS`."""
@@ -28,6 +27,7 @@ class AskedSteps:
     """Gets what the capture does not have of them, once they are over."""
     _ended_ns: int = 0
     """When the first thread had ended them."""
+    _threads: NamedThreads = field(default_factory=NamedThreads)
 
     def are_over(self, now_ns: int) -> bool:
         """Whether nobody is in the steps any more: all threads have ended them, or will not."""
@@ -36,7 +36,7 @@ class AskedSteps:
             return False
         have_ended = asked[1] <= self.page.steps
         inside = self.page.threads_inside
-        living = [thread for thread in inside if _lives(*thread)]
+        living = [thread for thread in inside if self._threads.lives(*thread)]
         if not living:
             self.warnings += [
                 english("thread {tid} of process {pid} ended within these steps", pid=pid, tid=tid)
@@ -55,11 +55,6 @@ class AskedSteps:
         return True
 
 
-def _lives(pid: int, tid: int) -> bool:
-    stat = thread_stat(pid, tid)
-    return stat is not None and stat.state not in _ENDED_STATES
-
-
 def ask_for_steps(page: ControlPage, request: Mapping[str, Any], source: Source | None) -> dict[str, Any]:
     """Have the program record the ``next_steps`` of a request, after the ``first`` ones of its training.
 
@@ -73,6 +68,10 @@ def ask_for_steps(page: ControlPage, request: Mapping[str, Any], source: Source 
     asked = page.steps_asked
     if asked is not None and page.steps >= asked[0]:
         return {"error": english("a snapshot is being recorded")}
+    threads = NamedThreads()
+    for thread in page.threads_inside:  # of an earlier request
+        if not threads.lives(*thread):
+            page.forget_inside(thread)
     if not count:
         page.ask_for_steps(0, 0)
         return {}

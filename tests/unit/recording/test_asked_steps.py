@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import struct
+import subprocess
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import pytest
 
-from warpline.recording.control_page import ControlPage
-from warpline.recording.snapshots import AskedSteps
+from warpline.model.tracks import Source
+from warpline.recording import named_threads
+from warpline.recording.control_page import ControlPage, RecordingState
+from warpline.recording.named_threads import NamedThreads
+from warpline.recording.snapshots import AskedSteps, ask_for_steps
 
 LIVING = (os.getpid(), threading.main_thread().native_id or 0)
 DEAD = (os.getpid(), 1)
@@ -47,6 +53,50 @@ def test_steps_are_over_when_nobody_who_lives_is_in_them(page: Page, is_over: bo
     asked = page.asked()
     assert asked.are_over(2 * SECOND_NS) is is_over
     assert len(asked.warnings) == warnings
+
+
+def test_a_thread_in_a_pid_namespace_is_found_by_its_id_there() -> None:
+    """Its first process is 1, as is ours; its second one, 2, is a thread of the kernel here, if anything."""
+    words = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--map-root-user",
+        "sh",
+        "-c",
+        "sleep 600 & echo on; read line; kill $!; wait",
+    ]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if process.stdout.readline() != b"on\n":
+            pytest.skip("PID namespaces are refused here")
+        assert named_threads._in_a_namespace(2, 2) is not None
+        assert named_threads._in_a_namespace(2, 1 << 30) is None
+        threads = NamedThreads()
+        (here,) = [thread for thread in [named_threads._in_a_namespace(2, 2)] if thread]
+        threads._known[1 << 30, 1 << 30] = here
+        assert threads.lives(1 << 30, 1 << 30)
+        process.stdin.close()
+        process.wait(60)
+    assert not threads.lives(1 << 30, 1 << 30)
+    assert not threads.lives(os.getpid(), 1 << 30)
+
+
+def test_a_request_that_was_taken_back_leaves_no_dead_threads(tmp_path: Path) -> None:
+    page = ControlPage(tmp_path, RecordingState.PAUSED, 0)
+    try:
+        with (tmp_path / "control").open("r+b") as file:
+            file.seek(64)
+            file.write(struct.pack("<3Q", 5, DEAD[0] << 32 | 0x7FFF_FFFF, LIVING[0] << 32 | LIVING[1]))
+        assert not ask_for_steps(page, {"next_steps": 3, "first": 7}, Source("steps", True))
+        assert page.threads_inside == [LIVING]
+        assert page.snapshot_began_ns == 0
+        assert page.steps_asked == (7, 10)
+    finally:
+        page.close()
 
 
 def test_a_thread_that_stops_training_is_left_behind() -> None:

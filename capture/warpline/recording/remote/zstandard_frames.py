@@ -71,10 +71,14 @@ class _OfPython:
         return bytes(self._zstd.compress(data, _LEVEL))
 
     def decompress(self, data: bytes) -> bytes:
+        decompressor = self._zstd.ZstdDecompressor()
         try:
-            return bytes(self._zstd.ZstdDecompressor().decompress(data, MAX_BODY_BYTES))
+            content = bytes(decompressor.decompress(data, MAX_BODY_BYTES))
         except self._zstd.ZstdError as error:
             raise FrameError("a damaged compressed frame") from error
+        if not decompressor.eof or decompressor.unused_data:
+            raise FrameError("a damaged compressed frame")
+        return content
 
 
 class _OfSystem:

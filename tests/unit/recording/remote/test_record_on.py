@@ -383,6 +383,7 @@ os.read(0, 1 << 20)
             "struct.pack('<BIBQ', 11, 9 + 12 + 4096, 12, 0) + b'../../.spool' + b'WLSPOOL1' + bytes(4088)",
             "no spool has",
         ),
+        ("2 * (struct.pack('<BI', 3, 2) + b'{}')", "it greets twice"),
         ("""struct.pack('<BI', 4, 26) + b'{"message": "\\\\\\\\u001b[2J"}' + b' ' * 4""", "\\u001b[2J"),
     ],
 )

@@ -101,7 +101,8 @@ void wl_step_ended(uint64_t count)
     uint64_t most = atomic_load(&page->steps);
     while (most < count && !atomic_compare_exchange_weak(&page->steps, &most, count))
         ;
-    if (leaves_at != 0 && count >= leaves_at) {
+    uint64_t until = atomic_load(&page->until_step);
+    if (leaves_at != 0 && (count >= leaves_at || until != leaves_at)) { /* over, or taken back */
         leaves_at = 0;
         /* The last one switches off: every process has all steps that it began. What died inside them stays, and the
          * recorder ends the snapshot. */
@@ -111,7 +112,6 @@ void wl_step_ended(uint64_t count)
                 wl_capture_range(true);
         }
     }
-    uint64_t until = atomic_load(&page->until_step);
     if (leaves_at == 0 && count < until && count >= atomic_load(&page->first_step)) {
         if (!replace_inside(page, 0, self))
             return;

@@ -76,7 +76,8 @@ class Keeper:
         self._checks: Iterator[bytes] | None = None
         self._files: Iterator[bytes] | None = None
         self._unchecked: set[str] = set()
-        self._awaits_held = self._compresses = False
+        self._compresses = False
+        self._awaits_held = False
         """Whether the mirror will say what it has before anything is sent."""
         self._differs = False
         self._rounds = 0

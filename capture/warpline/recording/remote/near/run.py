@@ -10,18 +10,14 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
 from warpline.memory_room import require_memory
 from warpline.model.errors import RecordingError
 from warpline.platform.held_folders import TemporaryFolder
 from warpline.platform.systems import is_linux
-from warpline.recording.capture_of_session import (
-    Report,
-    Result,
-    write_capture,
-)
+from warpline.recording.capture_of_session import Report, Result, write_capture
 from warpline.recording.control import ControlServer, announced
 from warpline.recording.remote.frames import (
     FrameError,
@@ -55,7 +51,6 @@ if TYPE_CHECKING:
 
 _STATES = frozenset({"started", "recording", "paused", "stopped", "delayed", "recorded", "discarded"})
 _REPLY_S = 10.0
-Value = TypeVar("Value", int, str)
 
 
 class FarRun:
@@ -234,6 +229,8 @@ class FarRun:
             values = values_of(body)
             self._replies[self._asked if values.get("id") == self._asked else 0] = values
         elif kind is FrameType.HELLO:
+            if self._is_greeted:
+                raise FrameError("it greets twice")
             self._greet(values_of(body))
         elif kind is FrameType.FAILED:
             notes.forget(self._run)

@@ -35,6 +35,17 @@ threads = [threading.Thread(target=work) for _ in range(32)]
 [t.start() for t in threads]; [items.put(i) for i in range(5000)]; [items.put(None) for _ in threads]
 [t.join() for t in threads]; print(sum(done), len(done))
 """
+_MAIN_LEAVES = """
+import ctypes, os, threading, time
+def work(): time.sleep(0.2); os.write(1, b"others\\n")
+if {others}: [threading.Thread(target=work).start() for _ in range(3)]
+ctypes.CDLL(None).pthread_exit(None)
+"""
+_MAIN_LEAVES_STRICT = """
+import ctypes, os, time
+library, end = ctypes.CDLL(None), 93 if os.uname().machine == "aarch64" else 60
+time.sleep(0.05); library.prctl(22, 1, 0, 0, 0); library.syscall(end, 7)
+"""
 _SOCKETS = """
 import socket
 a, b = socket.socketpair(); a.send(b"x"); print(b.recv(1))
@@ -89,6 +100,9 @@ PROGRAMS: dict[str, list[str]] = {
     "pool forkserver": [PYTHON, "pool.py", "forkserver"],
     "asyncio": [PYTHON, "-c", _ASYNCIO],
     "threads": [PYTHON, "-c", _THREADS],
+    "main thread leaves": [PYTHON, "-c", _MAIN_LEAVES.format(others=False)],
+    "main thread leaves before others": [PYTHON, "-c", _MAIN_LEAVES.format(others=True)],
+    "main thread leaves in strict mode": [PYTHON, "-c", _MAIN_LEAVES_STRICT],
     "numpy": [
         PYTHON,
         "-c",

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works
 SHARE = (
     "bash", "closed descriptors", "descriptors of a child", "descriptors of another", "signals and limits", "sessions",
     "environment", "empty environment", "daemon of two forks", "setsid", "namespaces", "own signal", "standard input",
+    "main thread leaves", "main thread leaves before others", "main thread leaves in strict mode",
 )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ static void count(int change)
 
 static _Atomic bool must_end;
 static _Atomic int active;                          /* threads that are not at rest */
+static _Atomic uint32_t running;                    /* threads that exist for sure */
 static _Atomic(void (*)(void)) ended[MOST_THREADS]; /* what those did that ended because they must */
 __thread bool wl_is_own_thread __attribute__((tls_model("initial-exec")));
 
@@ -48,9 +49,12 @@ bool wl_must_end(void) { return was_told = atomic_load_explicit(&must_end, memor
 
 void wl_note_rest(bool is_resting) { atomic_fetch_add(&active, is_resting ? -1 : 1); }
 
+uint32_t wl_own_threads(void) { return atomic_load(&running); }
+
 void wl_forget_threads(void)
 {
     atomic_store(&active, 0);
+    atomic_store(&running, 0);
     for (int i = 0; i < MOST_THREADS; i++)
         atomic_store(&ended[i], NULL);
 }
@@ -101,12 +105,14 @@ static void *run(void *work)
     wl_quiet = 1;
     wl_is_own_thread = true;
     atomic_fetch_add(&active, 1);
+    atomic_fetch_add(&running, 1);
     prctl(PR_SET_NAME, "warpline-agent");
     do {
         was_told = false;
         ((void (*)(void))work)();
     } while (was_told && !ends((void (*)(void))work));
     count(-1);
+    atomic_fetch_sub(&running, 1);
     atomic_fetch_sub(&active, 1);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #define WARPLINE_OWN_THREADS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Starts a thread that does `work`. No signal handler of the program runs on it, and its waits are not recorded.
  * Returns false if the system refuses. */
@@ -15,6 +16,10 @@ void wl_end_threads(void);
 void wl_start_ended_threads(bool is_free);
 /* In a forked child, which has none of them. */
 void wl_forget_threads(void);
+/* How many of them exist, at least. */
+uint32_t wl_own_threads(void);
+/* Ends the process if no thread but the agent's is left. Threads of the agent call it from time to time. */
+void wl_end_with_program(void);
 /* Whether the calling thread of the agent must end now. */
 bool wl_must_end(void);
 /* Before and after a wait that may last for ever: such a thread makes no system call while it waits. */

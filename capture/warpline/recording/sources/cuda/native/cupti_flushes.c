@@ -158,6 +158,7 @@ static void run(void)
     bool is_stop_noted = false;
     while (!is_over) {
         wait_for_wake();
+        wl_end_with_program();
         int number = cupti_caught_signal();
         if (number != 0) {
             finish();

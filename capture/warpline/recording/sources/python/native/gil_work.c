@@ -13,6 +13,8 @@
 
 static struct gil_work *known[MOST]; /* all requests so far, in order */
 static _Atomic int known_count, running_in;
+static _Atomic int serial; /* of the thread that is wanted */
+static int initialised_in;
 static sem_t asked;
 
 static void do_with_gil(struct gil_work *work)
@@ -27,10 +29,13 @@ static void do_with_gil(struct gil_work *work)
 
 static void run(void)
 {
+    int own_serial = atomic_load(&serial);
     for (int process = (int)getpid();;) {
         wl_note_rest(true);
         bool is_asked = sem_wait(&asked) == 0;
         wl_note_rest(false);
+        if (atomic_load(&serial) != own_serial)
+            return;
         if (!is_asked)
             continue;
         for (int i = 0; i < atomic_load(&known_count); i++)
@@ -39,7 +44,13 @@ static void run(void)
     }
 }
 
-static bool start(void) { return sem_init(&asked, 0, 0) == 0 && wl_start_thread(run); }
+static bool start(int process)
+{
+    if (initialised_in != process && sem_init(&asked, 0, 0) != 0)
+        return false;
+    initialised_in = process;
+    return wl_start_thread(run);
+}
 
 static bool is_known(const struct gil_work *work)
 {
@@ -53,7 +64,7 @@ void gil_work_request(struct gil_work *work)
 {
     int process = (int)getpid();
     if (atomic_load(&running_in) != process) {
-        if (!start())
+        if (!start(process))
             return;
         atomic_store(&running_in, process);
     }
@@ -66,4 +77,13 @@ void gil_work_request(struct gil_work *work)
     }
     if (atomic_exchange(&work->is_asked_in, process) != process)
         sem_post(&asked);
+}
+
+void gil_work_end(void)
+{
+    int process = (int)getpid();
+    if (!atomic_compare_exchange_strong(&running_in, &process, 0))
+        return;
+    atomic_fetch_add(&serial, 1);
+    sem_post(&asked);
 }

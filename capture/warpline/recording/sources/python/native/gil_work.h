@@ -13,4 +13,7 @@ struct gil_work {
 /* Requests the work unless a request is pending. Called by the sampling thread alone. */
 void gil_work_request(struct gil_work *work);
 
+/* Ends that thread, which would keep a process whose own threads have ended. Called by the sampling thread alone. */
+void gil_work_end(void);
+
 #endif

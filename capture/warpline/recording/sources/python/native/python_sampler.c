@@ -10,6 +10,7 @@
 #include "gil_work.h"
 #include "interpose.h"
 #include "own_threads.h"
+#include "sandbox.h"
 #include "python_layout.h"
 #include "python_memory.h"
 #include "python_names.h"
@@ -209,6 +210,7 @@ static bool wait_for_python(void)
     for (uint64_t pause = FIRST_POLL_NS, waited = 0; !atomic_load(&is_booted); rest(pause), waited += pause) {
         if (pause < LAST_POLL_NS)
             pause += pause / 16;
+        wl_end_with_program();
         if (wl_must_end())
             return false;
         if (!python.is_initialized() || python.is_finalizing())
@@ -225,10 +227,8 @@ static bool wait_for_python(void)
     return true;
 }
 
-static void follow(void)
+static void sample_until_stopped(void)
 {
-    if (!wait_for_python())
-        return;
     bool is_readable = python_state() == PYTHON_READY;
     wl_write_source_state("python", is_readable, python_refusal(),
                           is_readable ? "" : "record with CPython 3.11 to 3.15, built with a GIL", 0);
@@ -248,7 +248,10 @@ static void follow(void)
             rest(next - now);
         else
             next = now; /* late: skip the missed samples */
-        if (wl_must_end() || atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
+        wl_end_with_program();
+        bool is_stopping = atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING;
+        /* A process that is not recorded because of its sandbox may still end by its main thread alone. */
+        if (wl_must_end() || (is_stopping && !wl_is_confined()))
             break;
         if (wl_is_recording(SOURCE_PYTHON)) {
             sample(writer, walk);
@@ -257,6 +260,15 @@ static void follow(void)
         }
     }
     free(walk);
+}
+
+static void follow(void)
+{
+    if (!wait_for_python())
+        return;
+    sample_until_stopped();
+    if (!wl_must_end())
+        gil_work_end();
 }
 
 /* Sources that do not need Python, although the agent may be preloaded for them. */

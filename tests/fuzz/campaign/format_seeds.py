@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.fuzz.campaign import mutate_json, mutate_pb
 from tests.fuzz.guided import formats, traces
 from tests.fuzz.guided.target import Target
-from tests.unit.interchange.profiles import profile_seeds
+from tests.unit.interchange.profiles import engine_seeds, profile_seeds
 
 Mutate = Callable[[bytes, random.Random], bytes]
 _PROTOBUF = {"xplane": "x.xplane.pb", "perfetto": "x.pftrace", "pprof": "profile.pb"}
@@ -81,4 +81,7 @@ def profiles() -> list[Seed]:
     found = _seeds(_DOCUMENTS)
     for name, (_importer, make) in profile_seeds.SEEDS.items():
         found.append(Seed(name, make(), profile_seeds.damaged, _PROFILES.get(name, "x.txt")))
+    for name, text in engine_seeds.SEEDS.items():
+        file_name = "x.csv" if name == "openvino" else "x.json"
+        found.append(Seed(name, text().encode(), profile_seeds.damaged, file_name))
     return found

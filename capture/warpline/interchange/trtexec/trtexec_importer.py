@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from warpline.i18n import english, tr
-from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
 from warpline.interchange.framework.json_parts import DECODING_ERRORS, MOST_BYTES
+from warpline.interchange.framework.layers import add_layers
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, unpacked
-from warpline.model import Flag, ImportFormatError
+from warpline.model import ImportFormatError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
-from warpline.model.track_factory import TrackSpec
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -77,22 +75,14 @@ class TrtexecImporter:
             sum(1 for entry in entries if entry.name) - len(layers),
             english("they have no average time"),
         )
-        if layers:
-            runs = max((entry.count for entry in entries), default=0)
-            process = sink.process("TensorRT", "TensorRT")
-            title = english("Engine layers, average of {count} runs", count=f"{runs:,}")
-            track = sink.track(
-                TrackSpec(uri=f"{process.uri}/layers", title=title, role="ranges"), row=process
-            )
-            stop = np.cumsum(np.rint(np.array([layer.average_ms for layer in layers]) * 1e6).astype(np.int64))
-            sink.add(
-                track,
-                "range",
-                np.concatenate([[0], stop[:-1]]).astype(np.int64),
-                stop,
-                np.array([builder.string(clean_text(layer.name)) for layer in layers], np.uint32),
-                flags=int(Flag.ESTIMATED),
-            )
+        runs = max((entry.count for entry in entries), default=0)
+        add_layers(
+            sink,
+            "TensorRT",
+            english("Engine layers, average of {count} runs", count=f"{runs:,}"),
+            "range",
+            [(layer.name, round(layer.average_ms * 1e6)) for layer in layers],
+        )
         return sink.summary(None)
 
 

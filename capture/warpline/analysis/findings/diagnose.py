@@ -9,13 +9,11 @@ import numpy as np
 from warpline.analysis.findings.asynchronous import diagnose_requests
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case
-from warpline.analysis.findings.categories import NUMBER
-from warpline.analysis.findings.draft import where_of
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding, Where, is_visible
 from warpline.analysis.findings.make_case import make_case
 from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
-from warpline.analysis.findings.work.running_work import running_work
+from warpline.analysis.findings.work.usual_place import usual_place
 from warpline.analysis.framework.allocation import kept_memory, release_freed
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
@@ -29,8 +27,8 @@ AT_MOST = 5
 """How many findings are shown by default."""
 _LARGE = 1 << 22
 """From so many segments on, memory that a rule has freed goes back to the kernel before the next one starts."""
-_WARM_UP_FINDINGS = ("first_steps", "cold_cache")
-"""Their time lies before the range, so no cause of the budget covers it."""
+_WARM_UP_FINDINGS = ("first_steps", "cold_cache", "outside_steps")
+"""Their time lies outside the range, so no cause of the budget covers it."""
 
 
 def diagnose(
@@ -104,16 +102,9 @@ def _usual_where(case: Case, diagnosis: Diagnosis) -> Where:
     """The place with most time of the leading part of the budget."""
     if diagnosis.leading is None:
         return Where()
-    key = diagnosis.leading.cause
-    if key == "ranges":
+    if diagnosis.leading.cause == "ranges":
         return next((finding.where for finding in diagnosis.findings if finding.id == "ranges"), Where())
-    groups = sorted(
-        (*case.once(running_work).known, *case.once(running_work).lines), key=lambda group: -group.time_ns
-    )
-    if key in ("running", "active", "sampled") and groups:
-        hot = groups[0].hot
-        return Where(file=hot.file, line=hot.number, function=hot.function)
-    return where_of(case, case.pieces_of_category(NUMBER[key]))
+    return usual_place(case, diagnosis.leading.cause)
 
 
 def _part_of(progress: Progress, start: float, length: float) -> Progress:

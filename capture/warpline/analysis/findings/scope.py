@@ -36,6 +36,8 @@ _NEXT, _PROGRAMS = 2, 3
 """How many other threads of a whole system are named, and how many active processes make a trace one of a system."""
 _IDLE = 0.5
 """Share of the capture before a GPU's first operation and after its last from which only the rest is judged."""
+_PAUSE = 0.05
+"""Share of the capture from which the time between two steps is judged, too."""
 _WARMER = 1.3
 """First steps longer than later ones by this factor are warm-up."""
 
@@ -249,6 +251,10 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
     if not len(steps):
         return _lifetime(view, target, steps) if target.gpu is None else _activity(view, target, steps)
     first = warm_up(steps.stop - steps.start)
+    # A long pause after a slow step, such as validation, is no warm-up: the range begins with it.
+    pauses = np.flatnonzero(steps.start[1 : first + 1] - steps.stop[:first] > _PAUSE * view.duration_ns)
+    if len(pauses):
+        first = int(pauses[0]) + 1
     notices = []
     if first:
         notices.append(
@@ -262,10 +268,8 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
             )
         )
     steady = steps.take(np.arange(first, len(steps)))
-    start, stop = int(steady.start[0]), int(steady.stop[-1])
-    outside = (
-        (start - view.start_ns if not first else int(steps.start[0]) - view.start_ns) + view.stop_ns - stop
-    )
+    start, stop = int(steps.stop[first - 1] if len(pauses) else steady.start[0]), int(steady.stop[-1])
+    outside = int(steps.start[0]) - view.start_ns + view.stop_ns - stop
     if outside > (view.stop_ns - view.start_ns) // 100:
         notices.append(english("Left out: {time} before and after the steps.", time=format_duration(outside)))
     return Scope(view.restrict(start, stop), steady, tuple(notices), steps.take(np.arange(first)))

@@ -330,6 +330,45 @@ def test_first_steps_that_wait_for_files_are_told_as_cold(tmp_path: Path) -> Non
         assert cold.evidence.ranges.tolist() == [list(step) for step in steps[:3]]
 
 
+def test_a_long_pause_after_a_slow_first_step_is_judged(tmp_path: Path) -> None:
+    # Validation between the first step and the others is no warm-up: it is most of the time.
+    steps = [(0, 100 * MS), *((start * MS, (start + 20) * MS) for start in range(600, 800, 20))]
+    with threads_capture(tmp_path / "pause.h5", [[(800 * MS, 0, 0, 0)]], steps) as capture:
+        found = diagnose(View(capture))
+        assert found.budget is not None
+        assert (found.budget.start_ns, found.budget.stop_ns) == (100 * MS, 800 * MS)
+        assert len(found.budget.steps) == 10
+        assert "the first step" in found.notices[0]
+
+
+def test_time_before_or_after_the_steps_is_told_when_it_is_much(tmp_path: Path) -> None:
+    states: States = [
+        (400 * MS, 2, int(WaitKind.FILE), 0),
+        (300 * MS, 0, 0, 0),
+        (300 * MS, 2, int(WaitKind.SLEEP), 0),
+    ]
+    for begin, says in (
+        (
+            400,
+            "400.0 ms of the 1.000 s recorded (40 %) pass before the first step; the largest part goes to: waiting",
+        ),
+        (
+            100,
+            "300.0 ms of the 1.000 s recorded (30 %) pass after the last step; the largest part goes to: sleeping",
+        ),
+        (250, ""),
+    ):
+        stop = 700 if begin < 250 else 900
+        steps = [(at * MS, (at + 50) * MS) for at in range(begin, stop, 50)]
+        with threads_capture(tmp_path / f"{begin}.h5", [states], steps) as capture:
+            found = [one for one in diagnose(View(capture)).findings if one.id == "outside_steps"]
+        assert [one.severity for one in found] == (["note"] if says else [])
+        assert all(one.text.startswith(says) and one.time_ns == one.gain_ns == 0 for one in found)
+        if begin == 400:
+            assert "warpline check --range 0.000s:0.400s" in found[0].remedy
+            assert found[0].evidence.ranges.tolist() == [[0, 400 * MS]]
+
+
 def test_who_is_moved_all_the_time_is_told_and_who_is_left_alone_is_not(tmp_path: Path) -> None:
     for period, is_told in ((1, True), (20, False)):
         path = tmp_path / f"{period}.h5"

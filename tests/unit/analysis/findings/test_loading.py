@@ -43,6 +43,37 @@ def test_who_makes_the_batches_decides_the_advice(tmp_path: Path, in_main: bool)
     assert ("num_workers" in found["data_loading"].remedy) == in_main
 
 
+def test_a_program_with_both_kinds_of_loaders_is_told_who_kept_it_waiting(tmp_path: Path) -> None:
+    # Training waits for a worker for 80 ms; validation loads in the main process for 10 ms.
+    path = tmp_path / "both.h5"
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 100 * MS)
+        fetch = builder.string("fetch batch")
+        for pid in (71, 72):
+            process = builder.add_process(pid, name="python")
+            thread = builder.add_thread(process, pid, name="python")
+            base = f"process/{pid}.1/thread/{pid}.1"
+            state, phases = (
+                builder.track(f"{base}/{role}", role=role, process=process, thread=thread)
+                for role in ("state", "phases")
+            )
+            builder.add_events(state, "thread_state", [0], [100 * MS], [builder.string("running")])
+            if pid == 71:
+                code = builder.string("DataLoader.__next__")
+                builder.add_events(phases, "phase", [0, 85 * MS], [80 * MS, 11 * MS], [code, code])
+                builder.add_events(phases, "phase", [86 * MS], [9 * MS], [fetch])
+            else:
+                builder.add_events(phases, "phase", [0], [79 * MS], [fetch])
+        # Names of both in the stacks of samples decide nothing.
+        builder.string("_SingleProcessDataLoaderIter._next_data")
+        builder.string("_MultiProcessingDataLoaderIter._next_data")
+        builder.finish()
+    with open_capture(path) as capture:
+        (finding,) = (one for one in diagnose(View(capture)).findings if one.id == "data_loading")
+    assert finding.title != "Data loading in the main process"
+    assert "main process." not in finding.text
+
+
 @pytest.mark.parametrize(
     ("what", "wait", "says"),
     [

@@ -266,22 +266,33 @@ def _loading_segments(case: Case) -> npt.NDArray[np.bool_]:
 
 
 def _is_in_main(case: Case, pieces: Int64Array) -> bool:
-    capture = case.view.capture
-    for pattern, answer in ((_IN_MAIN, True), (_IN_WORKERS, False)):
-        if matching_names(capture, pattern).any():
-            return answer
+    length = case.pieces.length[pieces]
     fetching = _fetching_threads(case)
+    if fetching - case.loaders:
+        # A program may do both, for training and for validation: what counts is who made batches meanwhile.
+        waited = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
+        begun, done = intersect_intervals(*waited, *_fetched_in_main(case))
+        return 2 * int((done - begun).sum()) > int(length.sum())
     if fetching:
-        return bool(fetching & case.loaders)
+        return True
+    answers = [matching_names(case.view.capture, pattern).any() for pattern in (_IN_MAIN, _IN_WORKERS)]
+    if any(answers) and not all(answers):
+        return bool(answers[0])
     own = np.isin(case.segments.actor[case.pieces.leaf[pieces]], sorted(case.loaders))
     works = own & np.isin(case.segments.cause[case.pieces.leaf[pieces]], _AT_WORK)
-    length = case.pieces.length[pieces]
     return bool(length[works].sum() * 2 > length.sum())
 
 
 def _fetching_threads(case: Case) -> set[int]:
     """Threads recorded while making batches."""
     return {thread for thread, _start in _fetches(case)}
+
+
+def _fetched_in_main(case: Case) -> tuple[Int64Array, Int64Array]:
+    """When the threads that wait for data made batches themselves, in the range."""
+    tracks = frozenset(track.index for thread in case.loaders for track in case.view.tracks_of_thread(thread))
+    made = case.view.events("phase", tracks, matching_names(case.view.capture, _FETCH))
+    return merge_intervals(made.start, made.stop)
 
 
 def _fetches(case: Case) -> list[tuple[int, int]]:

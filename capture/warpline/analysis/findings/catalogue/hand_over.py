@@ -23,7 +23,7 @@ from warpline.analysis.findings.draft import (
     usual_path,
     where_of,
 )
-from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
@@ -37,6 +37,8 @@ _COPIES = re.compile(
 )
 _PROXY = re.compile(r"^BaseProxy\._callmethod \(.*/multiprocessing/managers\.py:")
 _WORKS = (int(Cause.RUNNING), int(Cause.ALLOCATING))
+_UNAVOIDABLE = 0.2
+"""Share of the range up to which copies between processes are only a note: results have to be sent somehow."""
 _BOTH_WAIT = 0.15
 """Share of the range that each side of a queue must wait for the other."""
 
@@ -127,9 +129,11 @@ def find_copied_work(case: Case) -> Iterator[Finding]:
             count=count, place=place_known(where), total=format_duration(int(segments.length[copies].sum())),
             **cost(case, group.time_ns),
         )  # fmt: skip
+        gain = case.gain_ns(removed)
         yield from claim(case, group.pieces, make_finding(
             case, name="copied_work", title=english("Work copied between processes"), text=text, pieces=group.pieces,
-            gain_ns=case.gain_ns(removed), where=where, path=path, meanwhile=doings(case, path),
+            gain_ns=gain, where=where, path=path, meanwhile=doings(case, path),
+            worst=Severity.NOTE if gain < _UNAVOIDABLE * case.fair_ns else Severity.CRITICAL,
             remedy=english(
                 "Hand over a file name, an index or shared memory instead of the data, or let the workers load it; "
                 "send many small items in one message (chunksize)."

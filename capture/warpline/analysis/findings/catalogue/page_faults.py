@@ -28,6 +28,8 @@ _PAGE_BYTES = 4096
 _MOST_RATE, _MOST_NS = 1e18, float(1 << 62)
 """Rates and times beyond these come from damaged counters."""
 _ROWS = 20
+_FEWEST_SIZES = 3
+"""Fewer samples of a process's memory do not show how far it grew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,9 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
     grown, running = _grown_pages(case), _Running(case)
     spent: list[tuple[float, int, Int64Array]] = []
     for counted in _counted(case, PAGE_FAULTS):
-        again = counted.counts.sum() - grown.get(counted.process, 0.0)
+        if counted.process not in grown:
+            continue
+        again = counted.counts.sum() - grown[counted.process]
         if not NOTE * case.fair_ns <= again * each_ns < _MOST_NS:
             continue
         runs = running.segments_of(counted.process)
@@ -138,7 +142,7 @@ def _grown_pages(case: Case) -> dict[int, float]:
             first = max(int(np.searchsorted(times, case.view.start_ns, "right")) - 1, 0)
             own = values[first : np.searchsorted(times, case.view.stop_ns, "right")]
             own = own[np.isfinite(own)]
-            if len(own):
+            if len(own) >= _FEWEST_SIZES:
                 # Memory held at the start belongs to the time before, unless the process started in the range.
                 before = own[0] if times[first] <= case.view.start_ns else 0.0
                 grown[process] = max(float(own.max()) - before, 0.0) / _PAGE_BYTES

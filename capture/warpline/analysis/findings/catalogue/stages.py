@@ -37,6 +37,10 @@ _WORKS = (int(Cause.RUNNING), int(Cause.RUNNABLE), int(Cause.GIL))
 """What a stage does while it has items. Waits for a core or the GIL count as work: they are due to others."""
 _FEWEST = 5
 """How often a pipeline must at least wait at a queue."""
+_FEEDER = "QueueFeederThread"
+"""The thread of ``multiprocessing.Queue`` that sends what was put."""
+_HANDED = 0.8
+"""Share of the waits for a stage before which it has waited for its item: from here on, it is called, not fed."""
 _BUSY, _WAITED = 0.8, 0.3
 """Least share of the pipeline's time in which its slowest stage works, and in which a neighbour waits for it."""
 
@@ -60,7 +64,7 @@ def find_busy_stages(case: Case) -> Iterator[Finding]:
         actors = np.unique(segments.actor[pieces_all.leaf[group.pieces]])
         waited_ns = int(pieces_all.length[np.isin(waits, waiting)].sum())
         busy = _busy_ns(case, actors, start, stop) / max((stop - start) * len(actors), 1)
-        if busy < _BUSY or waited_ns < _WAITED * (stop - start):
+        if busy < _BUSY or waited_ns < _WAITED * (stop - start) or _is_a_call(case, waiting, actors):
             continue
         where, path = where_of(case, group.pieces), usual_path(case, queued)
         text = english(
@@ -91,6 +95,23 @@ def _kind_of_work(case: Case, pieces: IntArray) -> WorkKind | None:
         hot = hot_line(case.view.capture.stack_frames(stack), sources)
         times[hot.kind if hot else None] += int(case.pieces.length[pieces[stacks == stack]].sum())
     return times.most_common(1)[0][0] if times else None
+
+
+def _is_a_call(case: Case, waiting: IntArray, stage: IntArray) -> bool:
+    """Whether whoever waits for the stage hands it each item and then waits for the result: nothing overlaps."""
+    segments, threads = case.segments, case.view.capture.threads
+    waiters = np.unique(segments.actor[waiting])
+    if len(waiters) != 1 or waiters[0] >= len(threads) or stage.max() >= len(threads):
+        return False
+    by_waiter = segments.by == waiters[0]
+    by_waiter &= (segments.start >= segments.start[waiting].min()) & (
+        segments.start < segments.stop[waiting].max()
+    )
+    # Items for another process pass through a thread that waits for each of them.
+    feeders = [actor for actor in range(len(threads)) if case.threads.name(actor).startswith(_FEEDER)]
+    handed = one_of(segments.actor, stage) & (segments.cause == Cause.QUEUE_EMPTY)
+    handed |= one_of(segments.actor, np.array(feeders, np.int64)) & (segments.cause == Cause.CONDITION)
+    return int((handed & by_waiter).sum()) >= _HANDED * len(waiting)
 
 
 def _busy_ns(case: Case, actors: IntArray, start_ns: int, stop_ns: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpline.analysis.findings.finding import Severity
 from warpline.analysis.findings.work.source_lines import SourceLine
@@ -60,10 +60,10 @@ SMALL_CALLS = WorkKind(
 )
 LOG_ARGUMENTS = WorkKind(
     key="log_arguments",
-    doing=english("computing the arguments of a log message that is not written"),
+    doing=english("log calls whose message is not written: computing arguments, testing the level"),
     remedy=english(
-        "Ask logger.isEnabledFor(level) first, or hand over the value itself and let logging format it (%s): arguments "
-        "are computed before the level is tested."
+        "Ask logger.isEnabledFor(level) once before the loop, or hand over the value itself and let logging format it "
+        "(%s): arguments are computed before the level is tested."
     ),
     refutation=english("Refuted if the message is written."),
 )
@@ -78,6 +78,8 @@ DROPPED_RESULTS = WorkKind(
     refutation=english("Refuted if the cache has few misses, or if no key comes again."),
     worst=Severity.WARNING,
 )
+MAYBE_DROPPED = replace(DROPPED_RESULTS, worst=Severity.NOTE)
+"""Where nothing shows that a key comes again."""
 OBJECT_ARRAYS = WorkKind(
     key="object_arrays",
     doing=english(

@@ -36,11 +36,13 @@ def name_outer_lines(
     frames: Mapping[int, list[str]],
     calls: Iterable[list[str]],
     sources: SourceFiles,
-) -> None:
+) -> dict[int, str]:
     """Mark the stacks with such a kind. ``frames`` are the stacks (leaf first) by the same number.
 
     ``calls`` are the stacks of recorded library calls: a message that is written takes one, but seldom a sample.
+    Returns the functions (``file:function``) whose results a cache drops, by the number of the stack.
     """
+    cached: dict[int, str] = {}
     _name_log_arguments(hots, frames, calls, sources)
     limit_of = _judged_once(bounded_cache, sources)
     for number, hot in hots.items():
@@ -50,7 +52,9 @@ def name_outer_lines(
             limit = limit_of(match)
             if limit is not None:
                 hots[number] = replace(hot, kind=DROPPED_RESULTS, origin=limit)
+                cached[number] = f"{match['file']}:{match['function'].rpartition('.')[2]}"
                 break
+    return cached
 
 
 def name_arrays(hots: dict[int, HotLine]) -> None:

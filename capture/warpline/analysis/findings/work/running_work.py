@@ -29,6 +29,7 @@ from warpline.analysis.findings.work.kind import (
     DROPPED_RESULTS,
     EXCEPTIONS,
     FILE_AGAIN,
+    MAYBE_DROPPED,
     SMALL_CALLS,
     WorkKind,
 )
@@ -47,6 +48,8 @@ _MESSAGES = ("send", "recv")
 """Calls whose size is set by the protocol."""
 _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
+_COMES_AGAIN = 3
+"""How often the files that the misses of a cache open must be opened on average, if keys come again."""
 _CALLS_PER_OPENING = 100
 """With more calls of few bytes each for one opening, the calls are the problem, not the opening."""
 _READS, _WRITES = ("read", "readv", "pread"), ("write", "writev", "pwrite")
@@ -106,8 +109,9 @@ def running_work(case: Case) -> RunningWork:
             hots[number] = hot
     stack_frames = {number: frames(code) for number, code in enumerate(stacks.tolist())}
     opened = _name_reads(case, hots, stack_frames)
-    name_outer_lines(hots, stack_frames, stacks_of_calls(case), sources)
+    cached = name_outer_lines(hots, stack_frames, stacks_of_calls(case), sources)
     _keep_lasting_caches(case, hots, pieces, inverse)
+    _prove_caches(case, hots, cached)
     name_arrays(hots)
     _name_exceptions(hots, times)
     counted = {
@@ -300,6 +304,27 @@ def _keep_lasting_caches(
         early, late = (_time_in(case, own, first, first + third) for first in (start, stop - third))
         if late < _LASTING * early:
             hots.update((number, replace(hots[number], kind=None, origin=None)) for number in members)
+
+
+def _prove_caches(case: Case, hots: dict[int, HotLine], cached: Mapping[int, str]) -> None:
+    """Mark as uncertain the caches whose misses do not open the same files again: no key may come twice.
+
+    ``cached`` are the functions (``file:function``) of the caches, by the number of the stack.
+    """
+    calls = case.once(read_calls)
+    opens = calls.take(named(case, calls, ("open",)) & (calls.object >= 0))
+    opened: dict[str, set[int]] = {}
+    placed = opens.take(opens.stack >= 0)
+    for stack in np.unique(placed.stack).tolist():
+        for match in filter(None, map(FRAME.match, case.view.capture.stack_frames(stack))):
+            function = f"{match['file']}:{match['function'].rpartition('.')[2]}"
+            opened.setdefault(function, set()).update(placed.object[placed.stack == stack].tolist())
+    # Short openings have no stack, but their path is known.
+    times = Counter(opens.object.tolist())
+    for number, function in cached.items():
+        files = opened.get(function, set())
+        if hots[number].kind is DROPPED_RESULTS and sum(times[f] for f in files) < _COMES_AGAIN * max(len(files), 1):
+            hots[number] = replace(hots[number], kind=MAYBE_DROPPED)
 
 
 def _name_small_calls(

@@ -123,7 +123,7 @@ class Case:
     @cached_property
     def ran_while_waiting(self) -> dict[int, int]:
         """How long each other thread of the program ran while the target waited for a core, ns by actor."""
-        pieces = self.pieces_of_category(NUMBER["runnable"])
+        pieces = self._core_waits
         threads = len(self.view.capture.threads)
         return ran_meanwhile(
             self.graph, self.actor, threads, self.pieces.start[pieces], self.pieces.stop[pieces]
@@ -132,7 +132,14 @@ class Case:
     @cached_property
     def core_waits_ns(self) -> int:
         """How long the target waits for a core, directly or through other actors, ns."""
-        return int(self.pieces.length[self.pieces_of_category(NUMBER["runnable"])].sum())
+        return int(self.pieces.length[self._core_waits].sum())
+
+    @cached_property
+    def _core_waits(self) -> Int64Array:
+        """The pieces that are explained by a wait for a core, those of loader workers among them, ascending."""
+        loading = self.pieces_of_category(NUMBER["data_loading"])
+        workers = loading[self.segments.cause[self.pieces.leaf[loading]] == Cause.RUNNABLE]
+        return np.union1d(self.pieces_of_category(NUMBER["runnable"]), workers)
 
     @property
     def working_ns(self) -> int:
@@ -271,10 +278,11 @@ class Case:
 
     def bounded_by_cores(self, gain_ns: int) -> int:
         """A gain limited so that all running code still fits on the available cores."""
-        return max(min(gain_ns, self.whole_ns - self._core_time_ns), 0)
+        return max(min(gain_ns, self.whole_ns - self.core_time_ns), 0)
 
     @cached_property
-    def _core_time_ns(self) -> int:
+    def core_time_ns(self) -> int:
+        """How long all running code takes on all cores, ns."""
         threads = self.segments.actor < len(self.view.capture.threads)
         runs = threads & ((self.segments.cause == Cause.RUNNING) | (self.segments.cause == Cause.IMPORTING))
         return int(self.segments.length[runs].sum()) // self.cores

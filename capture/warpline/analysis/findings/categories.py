@@ -275,7 +275,8 @@ def _inside_loading(
     view: View, target: WaitedFor, segments: Segments, pieces: Pieces
 ) -> npt.NDArray[np.bool_]:
     """Which pieces of the waiting actor lie in a range of data loading."""
-    waits = np.ones(len(pieces), bool)
+    # A loading thread that is ready without a core waits for that core, like any other code.
+    waits: npt.NDArray[np.bool_] = segments.cause[pieces.root] != Cause.RUNNABLE
     if target.gpu is not None:
         waits = segments.cause[pieces.root] == Cause.LAUNCH
     if not matching_names(view.capture, DATA_LOADING).any():

@@ -54,6 +54,8 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "vain_wake_ups": english("Refuted if the program takes as long when each item wakes one thread."),
         "waits_for_gil": english("Refuted if processes instead of threads are no faster."),
         "waits_for_core": english("Refuted if the program takes as long on a machine with more free cores."),
+        "too_many_threads": english("Refuted if the program takes as long with one thread for each core."),
+        "kept_graphs": english("Refuted if memory grows as much when losses are detached."),
         "few_cores": english("Refuted if the program takes as long when it may use all cores."),
         "migrations": english("Refuted if the program takes as long when it is bound to one core."),
         "waits_for_sleep": english("Refuted if what the sleep waits for needs that time anyway."),

@@ -14,6 +14,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import loading_intervals
 from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
 from warpline.analysis.findings.draft import (
+    NOTE,
     action_text,
     cost,
     line_needed,
@@ -27,9 +28,10 @@ from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
+from warpline.analysis.findings.work.loading_kinds import MainWork, main_work
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import Selection
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 from warpline.model.intervals import intersect_intervals, merge_intervals
 from warpline.model.times import format_duration
 
@@ -59,6 +61,11 @@ def find_loading(case: Case) -> Iterator[Finding]:
     gain = min(case.gain_ns(_loading_segments(case)), int(case.pieces.length[pieces].sum()))
     describe = _in_main if _is_in_main(case, pieces) else _by_workers
     description = describe(case, pieces)
+    if description.part is not None:
+        gain = round(gain * description.part)  # the rest of the work stays
+    elif describe is _in_main:
+        # Workers would do the same work on the cores there are.
+        gain = min(gain, max(case.whole_ns - case.outside_ns - case.core_time_ns, 0))
     prefix = "gpu_" if case.target.gpu is not None else ""
     needs = line_needed(case, description.where)
     yield from make_finding(
@@ -74,6 +81,8 @@ class _Description(NamedTuple):
     text: str
     remedy: str
     where: Where
+    part: float | None = None
+    """The share of the work that has a known kind."""
 
 
 def _fields(case: Case, pieces: Int64Array, where: Where) -> dict[str, str | float]:
@@ -96,7 +105,30 @@ def _in_main(case: Case, pieces: Int64Array) -> _Description:
         remedy = english(
             "Load in worker processes (num_workers), or decode on the GPU (DALI, torchvision, nvImageCodec)."
         )
-    return _Description(english("Data loading in the main process"), text, remedy, where)
+    leaf = case.pieces.leaf[pieces]
+    runs = case.segments.cause[leaf] == Cause.RUNNING
+    work = main_work(case, case.segments.place[leaf[runs]], case.pieces.length[pieces[runs]])
+    if work is not None and work.kind is not None:
+        text = _with_work(text, work)
+        remedy = joined(" ", [work.kind.remedy, english("Load in worker processes (num_workers).")])
+        where = _where_of_work(where, work)
+    part = work.share if work is not None and work.kind is not None else None
+    return _Description(english("Data loading in the main process"), text, remedy, where, part)
+
+
+def _with_work(text: str, work: MainWork) -> str:
+    """The sentence, with what loading spends its running time on."""
+    assert work.kind is not None
+    hot = work.hot
+    return english(
+        "{sentence} {percent:.0f} % of that work is {doing}, at {place}.",
+        sentence=text, percent=100 * work.share, doing=work.kind.doing,
+        place=place_known(Where(file=hot.file, line=hot.number, function=hot.function)),
+    )  # fmt: skip
+
+
+def _where_of_work(where: Where, work: MainWork) -> Where:
+    return replace(where, file=work.hot.file, line=work.hot.number, function=work.hot.function)
 
 
 def _by_workers(case: Case, pieces: Int64Array) -> _Description:
@@ -164,6 +196,10 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
             remedy,
         )
     causes = case.segments.cause[segment]
+    ready = causes == Cause.RUNNABLE
+    if ready.any() and not ready.all() and case.crowded_ns(case.cores) < NOTE * case.fair_ns:
+        # Other programs have the cores: what the workers do when they run says more.
+        lengths, segment, causes = lengths[~ready], segment[~ready], causes[~ready]
     most = int(np.argmax(np.bincount(causes, lengths)))
     own = segment[causes == most]
     group = case.group_of_segment[own]
@@ -171,11 +207,20 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
     best = int(own[group == int(np.argmax(time))][0]) if (group > 0).any() else int(own[0])
     where = case.where(best)
     fields = {"place": place_known(where)}
+    runs = causes == Cause.RUNNING
+    work = main_work(case, case.segments.place[segment[runs]], lengths[runs])
     if most in (Cause.RUNNING, Cause.IMPORTING):
-        return where, english("The workers compute in {place}.", **fields), _for_busy_workers(case, where)
+        doing = english("The workers compute in {place}.", **fields)
+        if work is not None and work.kind is not None:
+            return _where_of_work(where, work), _with_work(doing, work), work.kind.remedy
+        return where, doing, _for_busy_workers(case, where)
     if most == Cause.RUNNABLE:
         remedy = english("Run fewer workers, and fewer threads in each, than there are cores.")
-        return where, english("The workers are ready to run in {place} but have no core.", **fields), remedy
+        doing = english("The workers are ready to run in {place} but have no core.", **fields)
+        if work is not None and work.kind is not None:
+            doing, remedy = _with_work(doing, work), joined(" ", [work.kind.remedy, remedy])
+            where = _where_of_work(where, work)
+        return where, doing, remedy
     remedy = english("The workers wait rather than compute: use more of them, or let them prefetch more.")
     if most in CONTENTION:
         remedy = english(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,9 +26,7 @@ from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.handing_out import tasks_of_segments
-from warpline.analysis.findings.work.hot_lines import hot_line
-from warpline.analysis.findings.work.kind import WorkKind
-from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.loading_kinds import main_work
 from warpline.i18n import english
 
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
@@ -75,26 +72,17 @@ def find_busy_stages(case: Case) -> Iterator[Finding]:
         remedy = english(
             "Speed up this stage, or run several of it in parallel: in processes where it is Python code."
         )
-        kind = _kind_of_work(case, group.pieces)
-        if kind is not None:
-            text = english("{sentence} There, time goes to {doing}.", sentence=text, doing=kind.doing)
-            remedy = kind.remedy
+        leaf = pieces_all.leaf[group.pieces]
+        work = main_work(case, segments.place[leaf], pieces_all.length[group.pieces], is_loading=False)
+        if work is not None and work.kind is not None:
+            text = english("{sentence} There, time goes to {doing}.", sentence=text, doing=work.kind.doing)
+            remedy = work.kind.remedy
         yield from claim(case, group.pieces, make_finding(
             case, name="slow_stage", title=english("Slowest stage of a pipeline"), text=text, pieces=group.pieces,
             gain_ns=case.bounded_by_cores(case.gain_ns(leaves_like(case, group.pieces))), where=where, path=path,
             meanwhile=doings(case, path),
             remedy=remedy,
         ))  # fmt: skip
-
-
-def _kind_of_work(case: Case, pieces: IntArray) -> WorkKind | None:
-    """The kind of work on which a stage spends most of its time; None where it is not known."""
-    stacks = case.segments.place[case.pieces.leaf[pieces]]
-    sources, times = case.once(source_files), Counter[WorkKind | None]()
-    for stack in np.unique(stacks[stacks >= 0]).tolist():
-        hot = hot_line(case.view.capture.stack_frames(stack), sources)
-        times[hot.kind if hot else None] += int(case.pieces.length[pieces[stacks == stack]].sum())
-    return times.most_common(1)[0][0] if times else None
 
 
 def _is_a_call(case: Case, waiting: IntArray, stage: IntArray) -> bool:

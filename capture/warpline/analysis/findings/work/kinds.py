@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.work import loop_shapes, queries, shapes
+from warpline.analysis.findings.work import kept_graphs, loop_shapes, queries, shapes
 from warpline.analysis.findings.work.kind import WorkKind
+from warpline.analysis.findings.work.noted_kinds import NOTED_KINDS
 from warpline.analysis.findings.work.source_lines import SourceLine
 from warpline.i18n import english
 
-CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
+WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
 
 _HASHES = re.compile(
@@ -195,6 +196,18 @@ KINDS: tuple[WorkKind, ...] = (
         refutation=english("Refuted if the loop runs only a few times."),
     ),
     WorkKind(
+        key="kept_graph",
+        doing=english("backward passes through the graphs of earlier steps, which are kept"),
+        line=kept_graphs.goes_back_through_old_graphs,
+        remedy=english(
+            "Call backward on each loss alone, without retain_graph, and add loss.item() or loss.detach() to sums; "
+            "detach a state that is carried over to the next step."
+        ),
+        refutation=english("Refuted if the backward pass takes as long without retain_graph."),
+        stays=0.1,
+        worst=WARNING,
+    ),
+    WorkKind(
         key="hashed",
         doing=english("hashing or compressing"),
         line=lambda line: any(_HASHES.search(name) for name, _ in line.calls),
@@ -292,8 +305,12 @@ KINDS: tuple[WorkKind, ...] = (
     WorkKind(
         key="converted",
         doing=english("converting between lists, arrays, tensors, types or devices"),
+        frames=_frames(r"(pandas/core/.*:.*\.?(astype|to_numpy|tolist)|torch/_tensor\.py:.*__array__)$"),
         line=shapes.converts,
-        remedy=english("Convert once outside the loop, and keep data in one type on one device."),
+        is_native=True,
+        remedy=english(
+            "Convert once, outside the loop or when the data is made, and keep it in one dtype on one device."
+        ),
         refutation=english("Refuted if each value must be converted exactly once."),
         worst=WARNING,
     ),
@@ -314,79 +331,7 @@ KINDS: tuple[WorkKind, ...] = (
         ),
         refutation=english("Refuted if EXPLAIN QUERY PLAN says SEARCH, or if the table has only a few rows."),
     ),
-    WorkKind(
-        key="queries",
-        doing=english("database queries"),
-        line=queries.queries,
-        remedy=english(
-            "Look at EXPLAIN QUERY PLAN: without an index on the columns that are compared, each query scans the whole "
-            "table. Ask for many rows in one query instead of one each, and commit once per batch."
-        ),
-        refutation=english("Refuted if the plan uses an index and the program needs every query."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="reduced_in_python",
-        doing=english("reducing a collection item by item with a Python builtin (sum, min, max)"),
-        line=loop_shapes.reduces_in_python,
-        remedy=english(
-            "If it is an array or a tensor, use its own method, such as array.sum(): that loop is native."
-        ),
-        refutation=english("Refuted if the collection is a list."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="membership",
-        doing=english("testing membership (in)"),
-        line=shapes.tests_membership,
-        remedy=english("If the right side is a list or tuple, use a set or dict instead."),
-        refutation=english("Refuted if the right side is already a set or dict."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="pairs",
-        doing=english("comparing each item with every other one, which takes quadratic time"),
-        line=loop_shapes.pairs_items,
-        remedy=english(
-            "Sort the items or group them in a dict by a key, and compare only those that are close."
-        ),
-        refutation=english("Refuted if there are only a few items, or every pair matters."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="python_loops",
-        doing=english("computing with single elements in nested Python loops"),
-        line=loop_shapes.loops_in_python,
-        remedy=english("Vectorize the loops with NumPy, or compile them with Numba or Cython."),
-        refutation=english("Refuted if the inner loop runs only a few times."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="copied_in_loop",
-        doing=english("copying a whole collection in each round of a loop"),
-        line=loop_shapes.copies_in_loop,
-        is_native=True,
-        remedy=english("Copy only what changes, or change the collection in place and undo the change."),
-        refutation=english("Refuted if the collection is small."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="printed",
-        doing=english("printing"),
-        line=lambda line: shapes.prints(line) and line.loop is not None,
-        remedy=english("Print less often, or collect the text and write it in large pieces."),
-        refutation=english("Refuted if the program is as slow with its output sent to /dev/null."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="serialized",
-        doing=english("serializing or parsing"),
-        frames=_frames(r"(json/\w+|pickle|marshal|xml/etree/ElementTree|csv|configparser|tomllib/\w+)\.py:"),
-        line=shapes.serializes,
-        remedy=english("Do it once per object, for less data, or with a faster format or library."),
-        refutation=english("Refuted if every object is different and needed in full."),
-        worst=NOTE,
-    ),
+    *NOTED_KINDS,
 )
 
 

@@ -323,7 +323,9 @@ def _prove_caches(case: Case, hots: dict[int, HotLine], cached: Mapping[int, str
     times = Counter(opens.object.tolist())
     for number, function in cached.items():
         files = opened.get(function, set())
-        if hots[number].kind is DROPPED_RESULTS and sum(times[f] for f in files) < _COMES_AGAIN * max(len(files), 1):
+        if hots[number].kind is DROPPED_RESULTS and sum(times[f] for f in files) < _COMES_AGAIN * max(
+            len(files), 1
+        ):
             hots[number] = replace(hots[number], kind=MAYBE_DROPPED)
 
 

@@ -18,7 +18,7 @@ _SERIAL = re.compile(
     r"(dumps?|loads?|safe_load|safe_dump)$"
 )
 _CONVERSIONS = re.compile(
-    r"\.(astype|tolist|cpu|numpy|cuda|half|float|double|to)$|^(np|numpy)\.(array|asarray|fromiter)$"
+    r"\.(astype|tolist|item|cpu|numpy|cuda|half|bfloat16|float|double|int|long|to)$|^(np|numpy)\.(array|asarray|fromiter)$"
     r"|^(torch|paddle)\.(tensor|as_tensor|to_tensor|from_numpy)$"
 )
 _JOINING = re.compile(
@@ -189,8 +189,27 @@ def serializes(line: SourceLine) -> bool:
 
 
 def converts(line: SourceLine) -> bool:
-    """A conversion between arrays, tensors, lists, dtypes or devices, repeated by a loop."""
-    return line.is_repeated and any(_CONVERSIONS.search(name) for name, _ in line.calls)
+    """A conversion between arrays, tensors, lists, dtypes or devices, repeated by a loop here or around a call.
+
+    In a function that a loop calls, the line must do nothing else.
+    """
+    if not any(_CONVERSIONS.search(name) for name, _ in line.calls):
+        return False
+    value = line.statement.value if isinstance(line.statement, (ast.Assign, ast.Return, ast.Expr)) else None
+    return line.is_repeated or (line.is_called_in_loop and value is not None and _only_converts(value))
+
+
+def _only_converts(value: ast.expr) -> bool:
+    """Whether an expression only converts values that have a name."""
+    if isinstance(value, ast.Tuple):
+        return all(map(_only_converts, value.elts))
+    if not isinstance(value, ast.Call) or not _CONVERSIONS.search(dotted(value.func)):
+        return False
+    is_function = dotted(value.func).partition(".")[0] in ("np", "numpy", "torch", "paddle")
+    operand = value.args[0] if is_function and value.args else getattr(value.func, "value", None)
+    return isinstance(operand, (ast.Name, ast.Attribute, ast.Subscript)) or (
+        isinstance(operand, ast.Call) and _only_converts(operand)
+    )
 
 
 def sorts_in_loop(line: SourceLine) -> bool:

@@ -23,6 +23,7 @@ _NODES_OF_FRAMES: Mapping[str, type[ast.AST]] = {
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
+_REPEATS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,11 @@ class SourceLine:
         return self.loop is not None or inside
 
     @cached_property
+    def is_called_in_loop(self) -> bool:
+        """Whether the file calls the line's function, by its name, in a loop or comprehension."""
+        return self.function is not None and self.function.name in self.source.called_in_loops
+
+    @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """The nodes of the statement itself, without those inside it; in a comprehension or lambda, its own."""
         nodes = tuple(own_nodes(self.statement))
@@ -101,6 +107,17 @@ class SourceFile:
         self.lines = text.splitlines()
         self.tree = ast.parse(text)
         self._assignments: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+
+    @cached_property
+    def called_in_loops(self) -> frozenset[str]:
+        """The names of functions and methods that a loop or comprehension calls."""
+        return frozenset(
+            dotted(inner.func).rpartition(".")[2]
+            for node in ast.walk(self.tree)
+            if isinstance(node, _REPEATS)
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Call)
+        )
 
     def line(self, number: int) -> SourceLine | None:
         """The line with a number from 1; None without a statement there."""

@@ -1,0 +1,139 @@
+"""Rule: native libraries (OpenMP, BLAS, PyTorch) that compute with more threads than there are cores."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import claim, cost, make_finding, place_of, unclaimed, where_of
+from warpline.analysis.findings.finding import Finding, Where
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.source_lines import dotted
+from warpline.i18n import english
+from warpline.model.intervals import merge_intervals
+
+_FEWEST_RUNS = 20
+"""How often a thread must get to run to belong to a team: teams meet at a barrier after each small piece of work."""
+_WANTS = (int(Cause.RUNNING), int(Cause.RUNNABLE))
+_OURS = "warpline-agent"
+_SETTERS = (
+    "set_num_threads", "set_num_interop_threads", "setNumThreads", "threadpool_limits", "set_threads", "set_cpu_count",
+)  # fmt: skip
+_VARIABLES = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
+)  # fmt: skip
+
+
+def find_teams(case: Case) -> Iterator[Finding]:
+    """Find teams of library threads that want more cores than there are, and the time lost by waiting for them."""
+    teams = _teams(case)
+    segments, threads = case.segments, case.view.capture.threads
+    members = sorted(member for team in teams.values() for member in team)
+    count = len(members) + len(teams)
+    if count <= case.cores or _wanted(case, members) + 1 <= case.cores:
+        return
+    in_team = np.isin(
+        np.array([thread.process for thread in threads], np.int64), sorted(teams)
+    )  # the thread that calls the library computes, too
+    waits = (segments.cause == Cause.BLOCKED) & (segments.actor < len(threads))
+    waits[waits] = in_team[segments.actor[waits]]
+    pieces = unclaimed(case, waits[case.pieces.leaf])
+    if not len(pieces):
+        return
+    blocked = int(case.pieces.length[pieces].sum())
+    own_waits = case.core_waits_ns - case.outside_ns
+    if own_waits < case.outside_ns:
+        own_waits = 0  # on a crowded machine, who took the core is not certain enough
+    gain = min(case.gain_ns(waits), blocked) + own_waits
+    where = where_of(case, pieces)
+    place = _setting(case, where)
+    text = english(
+        "{count} threads of native libraries share {cores} cores: {blocked} of {whole} ({percent:.0f} %) is spent "
+        "waiting for threads that have no core, at {place}.",
+        count=count, cores=case.cores, blocked=cost(case, blocked + own_waits)["time"], place=place_of(where),
+        **cost(case, blocked + own_waits),
+    )  # fmt: skip
+    if place is not None:
+        text = english(
+            "{sentence} The number of threads is set at {place}.", sentence=text, place=place_of(place)
+        )
+    yield from claim(case, pieces, make_finding(
+        case, name="too_many_threads", title=english("More threads of a library than cores"), text=text, pieces=pieces,
+        gain_ns=gain, where=place or where, time_ns=blocked + own_waits,
+        remedy=english(
+            "Limit them to the cores that are free, divided by the processes: torch.set_num_threads, OMP_NUM_THREADS "
+            "(OpenMP), OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, cv2.setNumThreads or threadpoolctl."
+        ),
+    ))  # fmt: skip
+
+
+def _teams(case: Case) -> dict[int, list[int]]:
+    """Threads without any stack of Python that run again and again, by process; such processes run Python, too."""
+    segments, threads = case.segments, case.view.capture.threads
+    sampled = set(np.unique(case.threads.samples[0]).tolist())
+    runs = (segments.cause == Cause.RUNNING) & (segments.actor < len(threads))
+    times = np.bincount(segments.actor[runs].astype(np.int64), minlength=len(threads))
+    teams: dict[int, list[int]] = {}
+    for actor in np.flatnonzero(times >= _FEWEST_RUNS).tolist():
+        if actor not in sampled and not case.threads.name(actor).startswith(_OURS):
+            teams.setdefault(threads[actor].process, []).append(actor)
+    with_python = {threads[actor].process for actor in sampled}
+    return {process: team for process, team in teams.items() if process in with_python}
+
+
+def _wanted(case: Case, members: list[int]) -> float:
+    """How many of some threads want a core at the same time, on average while any of them does."""
+    segments = case.segments
+    own = np.flatnonzero(one_of(segments.actor, np.array(members)) & one_of(segments.cause, _WANTS))
+    if not len(own):
+        return 0.0
+    start, stop = segments.start[own], segments.stop[own]
+    order = np.argsort(start, kind="stable")
+    first, last = merge_intervals(start[order], stop[order])
+    return float((stop - start).sum() / max(int((last - first).sum()), 1))
+
+
+def _setting(case: Case, where: Where) -> Where | None:
+    """The line that sets the number of threads, in the program's files that were sampled; None if there is none."""
+    files = {where.file: None}
+    for stack in np.unique(case.segments.place).tolist():
+        for match in filter(
+            None, map(FRAME.match, case.view.capture.stack_frames(stack) if stack >= 0 else [])
+        ):
+            if not is_library(match["file"]):
+                files.setdefault(match["file"])
+    sources = case.once(source_files)
+    for file in files:
+        source = sources.file(file) if file else None
+        for node in ast.walk(source.tree) if source is not None else ():
+            if isinstance(node, (ast.Call, ast.Assign)) and _sets_threads(node):
+                line = source.line(node.lineno) if source is not None else None
+                owner = line.function if line is not None else None
+                return replace(
+                    where, file=file, line=node.lineno, function=owner.name if owner else "<module>"
+                )
+    return None
+
+
+def _sets_threads(node: ast.Call | ast.Assign) -> bool:
+    if isinstance(node, ast.Call):
+        return dotted(node.func).rpartition(".")[2] in _SETTERS or any(
+            isinstance(value, ast.Constant) and value.value in _VARIABLES for value in node.args[:1]
+        )
+    return any(
+        isinstance(target, ast.Subscript)
+        and isinstance(target.slice, ast.Constant)
+        and target.slice.value in _VARIABLES
+        for target in node.targets
+    )
+
+
+rules = (Rule("thread_teams", "locks", find_teams, order=50),)

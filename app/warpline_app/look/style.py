@@ -42,6 +42,7 @@ def style_sheet(theme: Theme) -> str:
         padding: 3px 9px; color: {theme.text}; }}
     QToolButton#choice:hover {{ background: {hover}; }}
     QToolButton#choice:checked {{ background: {chip}; border-color: {theme.selection}; }}
+    QToolButton#choice:disabled {{ color: {theme.muted}; }}
     QToolButton#choice::menu-indicator {{ image: none; }}
     QFrame#messageBar {{ border: 1px solid {edge}; border-radius: 6px; }}
     QFrame#messageBar[level="error"] {{ background: {error}; }}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+_LEFT = ' style="text-align:left"'
 _SHOWN_ROWS = 10
 _SHOWN_COLUMNS = 12
 
@@ -121,10 +122,12 @@ class ColumnFrame:
 
     def _repr_html_(self) -> str:
         shown = self.columns[:_SHOWN_COLUMNS]
-        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+        # Notebooks set all cells right.
+        sides = ["" if self.column(name).texts is None else _LEFT for name in shown]
+        head = "".join(f"<th{side}>{escape(name)}</th>" for name, side in zip(shown, sides, strict=True))
         columns = [_python_values(self.column(name), slice(0, _SHOWN_ROWS)) for name in shown]
         body = "".join(
-            "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>"
+            f"<tr>{''.join(f'<td{side}>{_cell(value)}</td>' for value, side in zip(row, sides, strict=True))}</tr>"
             for row in zip(*columns, strict=True)
         )
         left_out = len(self.columns) - len(shown)
@@ -151,5 +154,7 @@ def _python_values(column: CodedColumn, part: slice) -> list[Any]:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.1f}" if 1_000 <= abs(value) < math.inf else f"{value:.4g}"
+        return f"{value:,.1f}" if 1_000 <= abs(value) < math.inf else f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
     return "–" if value is None else escape(str(value))

@@ -25,8 +25,12 @@ rule counts.
 """
 _MOST_BOXES = 45_000
 """A notebook with the page stays below 1.5 MB a cell."""
-_HIDDEN = '<body style="visibility:hidden">'
+_HIDDEN = '<body class="frame" style="visibility:hidden">'
 """The page shows itself when its script runs: where none may, the picture alone is seen, not both."""
+_PRINTED = (
+    "@media print{.warpline-page:has(img){height:auto!important}.warpline-page:has(img) iframe{display:none}}"
+)
+"""Paper gets the picture: the page is drawn for the width of the screen."""
 _STYLE = "".join(
     f":is({marks}) .warpline-page iframe{{color-scheme:{scheme}}}" for scheme, marks in _THEMES.items()
 )
@@ -55,7 +59,9 @@ class NotebookPage:
             data = base64.b64encode(self.picture).decode("ascii")
             below = f'<img alt="the timeline" style="width:100%" src="data:image/png;base64,{data}"/>'
         box = f"position:relative;height:{self.height}px;overflow:hidden"
-        return f'<style>{_STYLE}</style><div class="warpline-page" style="{box}">{below}{frame}</div>'
+        return (
+            f'<style>{_STYLE}{_PRINTED}</style><div class="warpline-page" style="{box}">{below}{frame}</div>'
+        )
 
     def _repr_png_(self) -> bytes | None:
         return None if self.picture is None else bytes(self.picture)

@@ -156,9 +156,9 @@ def test_what_is_not_installed_is_named(
 
 def test_tables_show_themselves_in_a_notebook(run: warpline.CaptureReader) -> None:
     text = run.events("kernel")._repr_html_()
-    assert "<th>name</th>" in text
-    assert "<td>gemm</td>" in text
-    assert "<td>–</td>" in text
+    assert '<th style="text-align:left">name</th>' in text
+    assert '<td style="text-align:left">gemm</td>' in text
+    assert ">–</td>" in text
     assert "20 rows" in text
     assert "EventFrame: 20 ×" in repr(run.events("kernel"))
 

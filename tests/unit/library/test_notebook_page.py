@@ -40,7 +40,7 @@ def test_a_notebook_gets_the_page_in_a_frame_over_its_picture(
     assert frame is not None
     # Hidden until its script runs: what shows neither scripts nor styles of the page shows the picture.
     inside = html.unescape(frame[1])
-    assert inside.replace('<body style="visibility:hidden">', "<body>") == page.html != inside
+    assert inside.replace('<body class="frame" style="visibility:hidden">', "<body>") == page.html != inside
     assert 'document.body.style.visibility = "visible"' in page.html
     assert page.html.count("<script") == 3
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page.html)

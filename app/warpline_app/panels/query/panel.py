@@ -78,7 +78,7 @@ class QueryPanel(Panel):
         self.chart_button.setCheckable(True)
         self.chart_button.setToolTip(tr("Show two columns as a chart"))
         self.chart_button.toggled.connect(self._show_chart)
-        self.row_button = QPushButton(tr("Show as row…"))
+        self.row_button = self._choice(tr("Show as row…"))
         self.row_button.setToolTip(
             plain(
                 tr(

@@ -154,6 +154,11 @@ class Case:
             return waited
         return max(waited - sum(self.ran_while_waiting.values()) // self.cores, 0)
 
+    @property
+    def knows_cores(self) -> bool:
+        """Whether the capture tells how many cores the machine has; traces of frameworks do not."""
+        return any(track.role == "core" for track in self.view.capture.tracks)
+
     @cached_property
     def cores(self) -> int:
         """How many cores the machine has."""

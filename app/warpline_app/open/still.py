@@ -88,6 +88,7 @@ class Still(Document):
         """Let go of the live document, which closes the capture when nobody shows it."""
         for signal, slot in self._links:
             signal.disconnect(slot)
+        self._links.clear()  # they refer to this object, which would keep its capture until garbage is collected
         self.live.grown.disconnect(self._take)
         theirs, mine = self.live.state, self.state
         theirs.events_wanted.disconnect(mine.events_wanted)

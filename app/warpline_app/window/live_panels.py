@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from warpline_app.look.widgets import single_shot
 from warpline_app.open.document import Document
 from warpline_app.open.live_document import LiveDocument
 from warpline_app.panels.frame.layout import PanelLayout
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from warpline_app.open.still import Still
 
 RENEWED_AFTER_S = 5.0
+_RETURNED_AFTER_MS = 300
 _MOST_SHARE = 0.1
 """Share of the time in which panels may compute: in a large recording they are renewed less often."""
 
@@ -32,6 +35,9 @@ class LivePanels(QObject):
         self._still: Still | None = None
         self._renewed_s = 0.0
         self._took_s: float | None = None
+        # Former panels and stills form reference cycles, few objects with columns of tens of megabytes: Python would
+        # collect them after minutes.
+        self._collect_soon = single_shot(self, _RETURNED_AFTER_MS, _return_memory)
 
     def set_document(self, document: Document | None) -> None:
         """Show the panels of a document."""
@@ -69,6 +75,7 @@ class LivePanels(QObject):
         else:
             self._panels.exchange(before, self._still)
             before.close()
+            self._collect_soon.start()
 
     def _grown(self) -> None:
         live, now = self._live, time.monotonic()
@@ -88,3 +95,11 @@ class LivePanels(QObject):
         wait_s = 0.0 if is_past else self._took_s / _MOST_SHARE
         if now - self._renewed_s >= max(RENEWED_AFTER_S, wait_s):
             self._renew(live)
+
+
+def _return_memory() -> None:
+    """Return the memory of captures that were replaced to the system."""
+    from warpline.analysis.framework.allocation import return_freed
+
+    gc.collect()
+    return_freed()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from warpline_app.recording import following, recording
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
 from warpline_app.recording.watched_recording import WatchedRecording
+from warpline_app.window import live_panels
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.recording_page import RecordingPage
 from warpline_app.window.run_window import open_or_watch
@@ -181,6 +184,27 @@ def test_panels_show_findings_so_far_and_then_those_of_the_whole(
         timeout=TIMEOUT_MS,
     )
     qtbot.waitUntil(lambda: window.tabs.count() == 1, timeout=TIMEOUT_MS)
+
+
+def test_captures_that_panels_showed_before_are_freed_at_once(
+    qtbot: QtBot, window: MainWindow, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_panels, "RENEWED_AFTER_S", 1.0)
+    page = start()
+    live_of(qtbot, page)
+    window.panels.show_panel("findings")
+    qtbot.waitUntil(lambda: window.panels.panel("findings") is not None, timeout=TIMEOUT_MS)
+    gc.disable()  # Python would find them, too, but much later in a window that runs for hours
+    try:
+        shown = window.panels.panel("findings")
+        assert shown is not None
+        former = weakref.ref(shown.document)
+        del shown
+        qtbot.waitUntil(lambda: former() is None, timeout=TIMEOUT_MS)
+    finally:
+        gc.enable()
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+        page.recording.stop()
 
 
 def test_a_timeline_that_fails_costs_neither_the_recording_nor_its_output(

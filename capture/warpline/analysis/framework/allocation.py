@@ -56,6 +56,18 @@ def release_freed() -> None:
             libc.malloc_trim(0)
 
 
+def return_freed() -> None:
+    """Return free memory to the kernel, unless `kept_memory` keeps it. Works with glibc alone.
+
+    glibc keeps what is freed between two live allocations, in a heap for each thread: a process that replaces columns
+    for hours grows to a multiple of what it uses.
+    """
+    libc = _glibc()
+    with _lock:
+        if not _users and libc is not None:
+            libc.malloc_trim(0)
+
+
 @lru_cache(maxsize=1)
 def _glibc() -> ctypes.CDLL | None:
     """The loaded C library if it is glibc, else None."""

@@ -11,6 +11,7 @@ static __thread struct {
     uint32_t seen_count;
     uint32_t step;   /* that the latest is of, and what is around it */
     bool is_counted; /* the current step has ended */
+    bool varies;     /* steps end with different optimisers: that one has ended shows when the next one begins */
 } training;
 
 uint64_t steps_now(void)
@@ -41,8 +42,22 @@ void steps_leave(uint64_t start_ns, uint32_t path, uint32_t class_name)
     WL_COMMIT(writer, SLOT_FRAMEWORK_MODULE, record_framework_module);
 }
 
-/* An optimiser has stepped; returns whether a step ends. It ends with the last of its optimisers; which one that is
- * shows as soon as one of them steps again. */
+/* A batch is taken, or an optimiser steps again: the current step has ended, if it has any optimiser. Returns whether
+ * that was not known yet. */
+static bool begins_step(void)
+{
+    if (training.seen_count == 0)
+        return false;
+    bool is_news = !training.is_counted;
+    training.count += is_news;
+    training.last = training.latest;
+    training.seen_count = 0;
+    training.is_counted = false;
+    return is_news;
+}
+
+/* An optimiser has stepped; returns whether a step has ended. It ends with the last of its optimisers. Which one that is
+ * shows as soon as the next step begins, and from then on in advance, unless one of them steps in some steps only. */
 static bool ends_step(uint64_t start_ns, uint64_t end_ns, int64_t optimizer)
 {
     bool is_around = start_ns < training.end_ns; /* GradScaler.step calls the optimiser's */
@@ -50,19 +65,18 @@ static bool ends_step(uint64_t start_ns, uint64_t end_ns, int64_t optimizer)
     if (is_around)
         return false;
     const uint32_t room = sizeof training.seen / sizeof training.seen[0];
-    for (uint32_t i = 0; i < training.seen_count; i++) {
-        if (training.seen[i] == optimizer || training.seen_count == room) {
-            training.count += !training.is_counted;
-            training.last = training.latest;
-            training.seen_count = 0;
-            training.is_counted = false;
-        }
-    }
+    bool has_ended = false;
+    for (uint32_t i = 0; i < training.seen_count; i++)
+        if (training.seen[i] == optimizer || training.seen_count == room)
+            has_ended |= begins_step();
+    training.varies |= training.is_counted; /* there is one more after the one that was the last */
     training.seen[training.seen_count++] = training.latest = optimizer;
-    bool is_last = optimizer == training.last;
-    training.is_counted |= is_last;
-    training.step = (uint32_t)training.count;
-    return is_last;
+    training.step = (uint32_t)(training.count - training.is_counted);
+    if (optimizer == training.last && !training.varies && !training.is_counted) {
+        training.is_counted = has_ended = true;
+        training.count++;
+    }
+    return has_ended;
 }
 
 void steps_range(uint64_t start_ns, uint32_t kind, uint32_t name, uint32_t detail, int64_t value)
@@ -71,7 +85,9 @@ void steps_range(uint64_t start_ns, uint32_t kind, uint32_t name, uint32_t detai
     if (writer == NULL || start_ns == 0)
         return;
     uint64_t end_ns = wl_now(writer);
-    bool is_end = (kind == RANGE_OPTIMIZER || kind == RANGE_STEP) && ends_step(start_ns, end_ns, value);
+    bool is_end = kind == RANGE_LOADER && begins_step();
+    if (kind == RANGE_OPTIMIZER || kind == RANGE_STEP)
+        is_end = ends_step(start_ns, end_ns, value);
     struct record_framework_range *to = NULL;
     if (wl_is_recording(SOURCE_STEPS))
         to = WL_RESERVE(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
@@ -80,5 +96,5 @@ void steps_range(uint64_t start_ns, uint32_t kind, uint32_t name, uint32_t detai
         WL_COMMIT(writer, SLOT_FRAMEWORK_RANGE, record_framework_range);
     }
     if (is_end)
-        wl_step_ended(++training.count);
+        wl_step_ended(training.count);
 }

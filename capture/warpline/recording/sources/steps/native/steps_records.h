@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RANGE_OPTIMIZER = 5, RANGE_STEP = 11 }; /* kinds whose ends end steps, as in records.py */
+enum { RANGE_LOADER = 1, RANGE_OPTIMIZER = 5, RANGE_STEP = 11 }; /* kinds that begin and end steps, as in records.py */
 
 /* CLOCK_MONOTONIC, strictly increasing within the thread; 0 if memory ran out. */
 uint64_t steps_now(void);

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${WARPLINE_FRAMEWORKS_PYTHON:-}" ]; then
     folder=.venv-frameworks
-    wanted="torch lightning transformers accelerate paddlepaddle"
+    wanted="torch lightning transformers accelerate paddlepaddle h5py"
     if [ "$(cat "$folder/wanted" 2>/dev/null)" != "$wanted" ]; then
         .venv/bin/python -m venv "$folder"
         # PyTorch's own index has wheels without CUDA; where it cannot be reached the usual ones do.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warpline.library.entrance import import_trace, open  # noqa: A004  # `warpline.open`
     from warpline.library.event_frame import EventFrame
     from warpline.library.link_frame import LinkFrame
+    from warpline.library.model_graph import model_graph
     from warpline.library.pictures import PngPicture
     from warpline.library.report_frame import ReportFrame
     from warpline.model import (
@@ -55,6 +56,7 @@ else:
         "warpline.library.entrance": ("import_trace", "open"),
         "warpline.library.event_frame": ("EventFrame",),
         "warpline.library.link_frame": ("LinkFrame",),
+        "warpline.library.model_graph": ("model_graph",),
         "warpline.library.pictures": ("PngPicture",),
         "warpline.library.report_frame": ("ReportFrame",),
         "warpline.model": (
@@ -147,5 +149,6 @@ __all__ = [
     "load_profiler_result",
     "make_scheduler",
     "mark",
+    "model_graph",
     "open",
 ]

@@ -138,3 +138,21 @@ def test_shapes_and_memory_of_paddle_are_recorded_and_paddle_reads_our_file(
     assert found["Operator"] + found["OperatorInner"] == counts["operator"]
     assert found["memory"] == counts["memory"]
     assert found["shapes"] > 10
+
+
+@pytest.mark.parametrize("framework", ["torch", "paddle"])
+def test_networks_are_shown_without_a_run(tmp_path: Path, framework: str) -> None:
+    needs(framework)
+    needs("h5py")
+    run(tmp_path, PYTHON, program("networks.py"), framework, str(tmp_path / "net.h5"))
+    with warpline.open(tmp_path / "net.h5") as capture:
+        rows = list(capture.report("modules").rows(0, 9))
+    shown = [(row["name"], row["parameters"], row["output_shapes"]) for row in rows]
+    assert shown == [
+        ("Net", 72_234, "[1, 10]"),
+        ("body", 224, "[1, 7200]"),
+        ("body.0", 224, "[1, 8, 30, 30]"),
+        ("body.1", 0, "[1, 8, 30, 30]"),
+        ("body.2", 0, "[1, 7200]"),
+        ("head", 72_010, "[1, 10]"),
+    ]

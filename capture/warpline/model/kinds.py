@@ -239,6 +239,9 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("class_name", "string", "Class"),
             _a("gpu_kept_bytes", "int64", "GPU memory kept", "B"),
             _a("host_kept_bytes", "int64", "Host memory kept", "B"),
+            _a("parameters", "int64", "Parameters"),
+            _SHAPES,
+            _a("output_shapes", "string", "Output shapes"),
         ),
     ),
     KindSpec(

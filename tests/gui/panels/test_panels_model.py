@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
 
+from warpline.model import Flag
 from warpline.model.track_factory import TrackSpec
 from warpline.storage import CaptureBuilder
 from warpline_app.panels.charts.share_view import Part
@@ -236,3 +237,34 @@ def test_a_layer_leads_to_its_documentation(
 )
 def test_other_layers_tell_the_framework(name: str, others: set[str], frameworks: list[str]) -> None:
     assert [framework for framework, _ in pages_of(name, frozenset({name, *others}))] == frameworks
+
+
+def test_a_network_without_a_run_shows_its_parameters(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "net.h5"
+    with CaptureBuilder(path) as builder:
+        builder.add_events(
+            builder.track("modules", title="Layers"),
+            "module",
+            np.array([0, 1, 3]) * 1000,
+            np.array([6, 1, 2]) * 1000,
+            builder.strings(["Net", "body", "head"]),
+            flags=int(Flag.ESTIMATED),
+            attributes={
+                "class_name": builder.strings(["Net", "Conv2D", "Linear"]),
+                "parameters": np.array([100, 30, 70]),
+                "output_shapes": builder.strings(["[1, 2]", "[1, 8]", "[1, 2]"]),
+            },
+        )
+        builder.finish()
+    open_page(path)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    assert names(panel) == ["Net", "body", "head"]
+    assert panel.measure.itemData(0) == "self_parameters"
+    assert "times are not recorded" in panel.note.text()
+    panel.show_inside(0)
+    assert [(node.part.name, round(node.part.share, 2)) for node in panel.graph.nodes] == [
+        ("body", 0.3),
+        ("head", 0.7),
+    ]

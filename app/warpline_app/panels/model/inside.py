@@ -16,6 +16,7 @@ _WHOLE = {
     "backward_self_ns": "backward_ns",
     "gpu_self_kept_bytes": "gpu_kept_bytes",
     "host_self_kept_bytes": "host_kept_bytes",
+    "self_parameters": "parameters",
     "count": "count",
 }
 """Inclusive columns for the exclusive ones."""

@@ -48,6 +48,7 @@ _MEASURES = {
     "backward_self_ns": english("Own backward"),
     "gpu_self_kept_bytes": english("Own GPU memory per call"),
     "host_self_kept_bytes": english("Own host memory per call"),
+    "self_parameters": english("Own parameters"),
     "count": english("Calls"),
 }
 """Measures for the areas, by column of the report."""

@@ -29,13 +29,14 @@ from warpline.analysis.structure.nested.path_tree import (
 )
 from warpline.analysis.structure.operator_sums import OperatorSums, derivatives, operator_flops
 from warpline.analysis.structure.projection import launches_of_host
+from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
 MODULE_KINDS = ("module", "python")
 IN_TRACES = "nn.Module: "
 """Prefix of module names in traces of PyTorch's profiler (``with_stack``)."""
-KEPT = ("gpu_kept_bytes", "host_kept_bytes")
-"""Attributes of calls: growth of GPU and host memory."""
+KEPT = ("gpu_kept_bytes", "host_kept_bytes", "parameters")
+"""Attributes of calls, with what lies in called modules: growth of GPU and host memory, parameters."""
 _SUMS = 8 + 2 * len(KEPT)
 _TRACED = re.compile(f"^{re.escape(IN_TRACES)}")
 _NUMBERED = re.compile(r"_\d+$")
@@ -48,8 +49,8 @@ class ModuleTree:
     ``name`` string ids, ``kind`` code of the kind, ``level`` (0: outermost), ``parent`` index of the caller (−1: none),
     ``count`` calls, ``total_ns`` and ``self_ns`` (without called modules) inside the selected range, ``gpu_ns`` and
     ``self_gpu_ns`` of work launched inside, ``backward_ns`` and ``self_backward_ns`` of the derivatives of its
-    operators, ``flops`` the floating-point operations of these. ``kept_bytes`` and ``self_kept_bytes`` (by `KEPT`) sum
-    the growth of allocated memory over all calls.
+    operators, ``flops`` the floating-point operations of these. ``kept`` and ``self_kept`` (by `KEPT`) sum the
+    growth of allocated memory, and parameters, over all calls.
     """
 
     name: Int64Array
@@ -65,8 +66,8 @@ class ModuleTree:
     backward_ns: Int64Array
     self_backward_ns: Int64Array
     flops: Int64Array
-    kept_bytes: dict[str, Int64Array]
-    self_kept_bytes: dict[str, Int64Array]
+    kept: dict[str, Int64Array]
+    self_kept: dict[str, Int64Array]
     is_cut: bool
 
     def __len__(self) -> int:
@@ -79,6 +80,25 @@ def has_modules(view: View) -> bool:
     if "module" in kinds and view.count("module"):
         return True
     return "python" in kinds and bool(matching_names(view.capture, _TRACED).any())
+
+
+def has_no_times(view: View) -> bool:
+    """Whether the capture holds a network that did not run (`warpline.model_graph`): its calls have an order alone."""
+    kinds = view.capture.kinds
+    if "module" not in kinds or "output_shapes" not in kinds["module"].attributes:
+        return False
+    return bool(view.capture.events.flags[int(kinds["module"].rows[0])] & int(Flag.ESTIMATED))
+
+
+def first_texts(view: View, attribute: str) -> dict[int, str]:
+    """An attribute of the first call of each module, by the module's name."""
+    rows = view.events("module").row
+    texts = view.column("module", attribute, view.capture.kinds["module"].indices_of(rows))
+    found: dict[int, str] = {}
+    strings = view.capture.strings
+    for name, text in zip(view.names(rows).tolist(), texts.tolist(), strict=True):
+        found.setdefault(name, strings[text] if text is not None else "")
+    return found
 
 
 def module_tree(view: View) -> ModuleTree:
@@ -112,8 +132,8 @@ def module_tree(view: View) -> ModuleTree:
         backward_ns=sums[5],
         self_backward_ns=sums[6],
         flops=sums[7],
-        kept_bytes=dict(zip(KEPT, sums[8::2], strict=True)),
-        self_kept_bytes=dict(zip(KEPT, sums[9::2], strict=True)),
+        kept=dict(zip(KEPT, sums[8::2], strict=True)),
+        self_kept=dict(zip(KEPT, sums[9::2], strict=True)),
         is_cut=tree.is_cut,
     )
 
@@ -174,7 +194,7 @@ def _thread_tree(
 def _kept(
     view: View, kind: str, name: str, row: Int64Array, parent: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Growth of a memory during each call, and without that of nested calls; 0 where it was not recorded."""
+    """An attribute of each call, and without that of nested calls; 0 where it was not recorded."""
     table = view.capture.kinds[kind]
     if name not in table.attributes:
         return np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)

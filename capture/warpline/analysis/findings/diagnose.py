@@ -200,6 +200,7 @@ def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
         if finding.id == "serial_requests":
             # Whether the requests depend on each other is unknown, so a certain finding of similar gain comes first.
             weight = int(weight * _DOUBTFUL)
-        return order[finding.severity], is_last, -weight, not is_warm_up, -finding.time_ns
+        is_failure = finding.id == "program_failed"
+        return order[finding.severity], not is_failure, is_last, -weight, not is_warm_up, -finding.time_ns
 
     return tuple(sorted(findings, key=key))

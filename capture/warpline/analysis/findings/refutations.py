@@ -109,6 +109,7 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "slow_steps": english("Refuted if other steps are slow in a second run."),
         "drift": english("Refuted if a longer recording does not drift."),
         "first_steps": english("Refuted if the first steps are not slower in a second run."),
+        "program_failed": english("Refuted if the program is meant to end with that status."),
         "outside_steps": english("Refuted if longer runs spend as large a share outside the steps."),
         "cold_cache": english("Refuted if a second run, with all files in memory, takes as long."),
     }

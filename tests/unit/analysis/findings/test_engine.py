@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def threads_capture(
     steps: list[tuple[int, int]] = [],  # noqa: B006
     cores: int = 1,
     used: tuple[float, ...] = (),
+    meta: Mapping[str, object] | None = None,
 ) -> Capture:
     """A program whose threads did one thing after another, each with its call where it was blocked."""
     builder = CaptureBuilder(path)
@@ -71,6 +73,7 @@ def threads_capture(
         times = np.linspace(0, longest, 11).astype(np.int64)
         builder.add_counter(track, "Utilization", "ratio", times, np.full(11, ratio))
     builder.set_span(0, longest)
+    builder.meta.update(meta or {})
     builder.finish()
     return open_capture(path)
 
@@ -367,6 +370,29 @@ def test_time_before_or_after_the_steps_is_told_when_it_is_much(tmp_path: Path) 
         if begin == 400:
             assert "warpline check --range 0.000s:0.400s" in found[0].remedy
             assert found[0].evidence.ranges.tolist() == [[0, 400 * MS]]
+
+
+@pytest.mark.parametrize(
+    ("meta", "says"),
+    [
+        ({"exit_status": 0, "stderr_tail": ["a warning"]}, None),
+        ({}, None),
+        (
+            {"exit_status": 1, "stderr_tail": ["Traceback", "KeyError: 'x'", ""]},
+            "The program ended with status 1. The last line of its standard error: KeyError: 'x'",
+        ),
+        ({"exit_signal": 11}, "The program ended with status 139."),
+        ({"exit_status": 130, "exit_signal": 2, "stderr_tail": ["KeyboardInterrupt"]}, None),
+    ],
+)
+def test_a_program_that_failed_is_the_first_note(
+    tmp_path: Path, meta: dict[str, object], says: str | None
+) -> None:
+    with threads_capture(tmp_path / "run.h5", [[(100 * MS, 0, 0, 0)]], meta=meta) as capture:
+        found = diagnose(View(capture)).findings
+    notes = [one for one in found if one.id == "program_failed"]
+    assert [one.text for one in notes] == ([] if says is None else [says])
+    assert not notes or next(one for one in found if one.severity == "note") is notes[0]
 
 
 def test_who_is_moved_all_the_time_is_told_and_who_is_left_alone_is_not(tmp_path: Path) -> None:

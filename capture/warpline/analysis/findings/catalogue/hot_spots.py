@@ -26,6 +26,12 @@ _NATIVE_REMEDY = english(
     "To make the program faster, do less there, use a faster algorithm, or go through memory in order (cache misses); "
     "compile with optimization."
 )
+_OPERATORS_REMEDY = english(
+    "To see which operators take the time, record with --trace cpu,python,steps,{source} and look at the report "
+    "operator. Lower precision, larger batches, a compiled model or a GPU make them faster."
+)
+_WITH_OPERATORS = frozenset(("torch", "paddle"))
+"""Packages whose operators a source of the same name records."""
 RUNNING = english("Running")
 _NEARLY_ALL = 0.8
 _AT_MOST = 4
@@ -114,8 +120,15 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         gain_ns=_gain_of_function(case, group, total),
         where=where, worst=Severity.NOTE, needs=line_needed(case, where),
         refutation=english("Refuted if most samples of a longer recording lie on another line."),
-        remedy=_NATIVE_REMEDY if NATIVE_FILE.search(where.file) else _REMEDY,
+        remedy=_remedy_of_line(group.hot, where),
     )  # fmt: skip
+
+
+def _remedy_of_line(hot: HotLine, where: Where) -> str:
+    package = hot.callee.partition(".")[0]
+    if package in _WITH_OPERATORS:
+        return _OPERATORS_REMEDY.format(source=package)
+    return _NATIVE_REMEDY if NATIVE_FILE.search(where.file) else _REMEDY
 
 
 def _gain_of_function(case: Case, group: WorkGroup, total_ns: int) -> int:

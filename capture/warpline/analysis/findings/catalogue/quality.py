@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,6 +28,8 @@ _DRIVER_OVERHEAD = re.compile(
 )
 """Overheads that CUPTI reports although the driver causes them (CUpti_ActivityOverheadKind)."""
 _LOST = 0.1
+_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Statuses of a program that somebody stopped."""
 
 
 def find_length(case: Case) -> Iterator[Finding]:
@@ -67,6 +70,25 @@ def _startup_call(case: Case) -> tuple[str, int]:
         return "", 0
     call, part = usual_call(view, thread, moments_in(start, stop))
     return call, round(part * int((stop - start).sum()))
+
+
+def find_failure(case: Case) -> Iterator[Finding]:
+    """Note that the program failed: it may not have come to the work that was to be recorded."""
+    end = case.view.capture.program_end
+    status = end.exit_status or (128 + end.exit_signal if end.exit_signal else 0)
+    if not status or status in _STOPPED:
+        return
+    words = next((line.strip() for line in reversed(end.stderr_tail or ()) if line.strip()), "")
+    text = english("The program ended with status {status}.", status=status)
+    if words:
+        text = english(
+            "The program ended with status {status}. The last line of its standard error: {words}",
+            status=status, words=words,
+        )  # fmt: skip
+    yield _note(
+        case, "program_failed", english("The program failed"), text,
+        english("Mend that first: what it did not come to do was not recorded."),
+    )  # fmt: skip
 
 
 def find_losses(case: Case) -> Iterator[Finding]:
@@ -141,6 +163,7 @@ def _note(case: Case, name: str, title: str, text: str, remedy: str) -> Finding:
 
 rules = (
     Rule("capture_length", "capture", find_length),
+    Rule("program_failure", "capture", find_failure),
     Rule("capture_losses", "capture", find_losses),
     Rule("capture_pauses", "capture", find_pauses),
     Rule("capture_overhead", "capture", find_overhead),

@@ -184,7 +184,7 @@ def open_case(
 def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
     order = {"critical": 0, "warning": 1, "note": 2}
 
-    def key(finding: Finding) -> tuple[int, bool, int, bool, int]:
+    def key(finding: Finding) -> tuple[int, bool, bool, int, bool, int]:
         # Last come notes about other programs, which no change to this one would help, and notes whose time already
         # counts under other causes.
         is_repeated = not finding.time_ns and finding.id not in _WARM_UP_FINDINGS

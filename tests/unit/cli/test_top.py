@@ -59,6 +59,32 @@ def test_threads_that_never_waited_are_shown(tmp_path: Path, capsys: pytest.Capt
     assert last.endswith("runs spin (/src/app.py:8)")
 
 
+@pytest.mark.parametrize(("cores", "hottest"), [(0.2, "spin"), (1.2, "compute")])
+def test_a_thread_that_changed_no_state_ran_only_if_its_process_took_the_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cores: float, hottest: str
+) -> None:
+    path = tmp_path / "x.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(7)
+        counters = builder.track("process/7/counters/cpu", process=process)
+        builder.add_counter(counters, "CPU", "cores", [0, 5_000_000], [cores, cores])
+        for tid, name, count in ((7, "spin", 1), (8, "compute", 9)):
+            thread = builder.add_thread(process, tid)
+            uri = f"process/7/thread/{tid}"
+            if tid == 7:
+                state = builder.track(f"{uri}/state", role="state", process=process, thread=thread)
+                builder.add_events(state, "thread_state", [0], [2_000_000], builder.string("running"))
+            samples = builder.track(f"{uri}/samples", role="samples", process=process, thread=thread)
+            line = builder.string(f"{name} (/src/app.py:{tid})")
+            times = [100_000 * (1 + number) for number in range(count)]
+            stacks = [builder.stack(line)] * count
+            builder.add_events(samples, "sample", times, [0] * count, line, attributes={"stack": stacks})
+        builder.set_span(0, 10_000_000)
+        builder.finish()
+    assert main(["top", str(path)]) == 0
+    assert f"Hottest line: {hottest} (" in capsys.readouterr().out
+
+
 def test_a_recording_that_runs_is_shown_once_without_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 RUNNING = "running"
+CPU_OF_PROCESS = "CPU"
+"""The counter of the cores that a process takes."""
+_HALF_A_CORE = 0.5
 
 
 def running_lines(capture: Capture, start_ns: int, stop_ns: int) -> dict[int, Counter[str]]:
     """For each thread (index), how often each line (the sample's name) was sampled in [start_ns, stop_ns).
 
-    If a thread's states were recorded, samples taken while it was not on a core are left out.
+    If states were recorded, samples taken while a thread was not on a core are left out. A thread without a state in
+    the range did not change it: it ran if its process took more CPU time than its other threads.
     """
     samples = capture.kinds.get("sample")
     lines: dict[int, Counter[str]] = {}
@@ -32,6 +36,8 @@ def running_lines(capture: Capture, start_ns: int, stop_ns: int) -> dict[int, Co
         if not len(rows):
             continue
         lane = states.get(track.thread)
+        if lane is None and states and not _is_busy(capture, track.process, states, (start_ns, stop_ns)):
+            continue
         if lane is not None and running is not None:
             rows = rows[_are_running(capture, lane, capture.event_times(rows)[0], running)]
         names, counts = np.unique(capture.events.name[rows], return_counts=True)
@@ -51,6 +57,22 @@ def _state_lanes(capture: Capture) -> dict[int, int]:
                 if track.thread is not None and int(capture.events.kind[row]) == table.code:
                     lanes[track.thread] = lane
     return lanes
+
+
+def _is_busy(
+    capture: Capture, process: int | None, states: dict[int, int], range_ns: tuple[int, int]
+) -> bool:
+    """Whether a process took half a core more in a range than the states of its threads say."""
+    taken = [
+        counter.values[(counter.times >= range_ns[0]) & (counter.times < range_ns[1])]
+        for counter in capture.counters
+        if counter.name == CPU_OF_PROCESS and capture.tracks[counter.track].process == process
+    ]
+    known = [values[np.isfinite(values)] for values in taken]
+    cores = sum(float(values.mean()) for values in known if len(values))
+    threads = {track.thread for track in capture.tracks if track.process == process}
+    busy_ns = sum(capture.busy_ns(lane, *range_ns) for thread, lane in states.items() if thread in threads)
+    return cores - busy_ns / max(1, range_ns[1] - range_ns[0]) > _HALF_A_CORE
 
 
 def _are_running(

@@ -19,6 +19,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.frame.base import Panel
+from warpline_app.panels.frame.room import SideBySide
 from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
@@ -138,6 +139,17 @@ def test_a_note_that_does_not_fit_ends_in_an_ellipsis(
     panel.note.resize(120, panel.note.height())
     assert panel.note.is_elided
     assert panel.note.text() in panel.note.toolTip().replace("\n", "  ")
+
+
+def test_the_place_of_a_chart_that_goes_is_the_tables_at_once(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = summary_of(qtbot, window, "kernel")
+    split = panel.shares.parentWidget()
+    assert isinstance(split, SideBySide)
+    assert panel.table.width() < split.width()
+    panel.has_chart.setChecked(False)
+    assert panel.table.width() == split.width()
 
 
 def test_filter_from_a_row_can_be_undone_and_taken_off_with_its_chip(

@@ -81,8 +81,8 @@ class SummaryPanel(ComputedPanel):
         self.shares = ShareView(document.messages)
         self.shares.part_clicked.connect(self._part_chosen)
         self.shares.part_activated.connect(self.table.item_activated)
-        split = SideBySide(self.table, self.shares, shares=(720, 340), least_px=(LEAST_TABLE_PX, 200))
-        self.arrange((self.report, self.search, self.by_thread, self.has_chart, self.note), split)
+        self._split = SideBySide(self.table, self.shares, shares=(720, 340), least_px=(LEAST_TABLE_PX, 200))
+        self.arrange((self.report, self.search, self.by_thread, self.has_chart, self.note), self._split)
         self._typing = single_shot(self, 120, lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)
         self.table.item_selected.connect(self.shares.set_chosen)
@@ -179,6 +179,7 @@ class SummaryPanel(ComputedPanel):
         column = share_column(self.table.report) if self.table.report is not None else None
         self.has_chart.setEnabled(column is not None)
         self.shares.setVisible(column is not None and self.has_chart.isChecked())
+        self._split.refresh()  # otherwise its place stays blank until the next round of events
         if column is not None and self.shares.isVisibleTo(self):
             other = self.theme.family("neutral")
             self.shares.show_parts(

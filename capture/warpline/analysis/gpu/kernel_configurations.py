@@ -24,6 +24,7 @@ from warpline.analysis.framework.tables import (
     stat_columns,
     stat_data,
 )
+from warpline.analysis.structure.kernel_name_facts import library_of, number_format_of
 from warpline.analysis.structure.kernels import full_names, tensor_cores_of
 from warpline.i18n import english
 
@@ -75,6 +76,11 @@ def kernel_configurations(view: View, _options: Options) -> Table | NotRecorded:
     }
     data |= single
     data["tensor_cores"] = _tensor_cores(view, name, values[0])
+    texts = view.capture.strings.get(np.ma.getdata(name).tolist())
+    data |= {
+        "number_format": [number_format_of(text) for text in texts],
+        "library": [library_of(text) for text in texts],
+    }
     return Table(
         (
             Column("name", "Name", Role.NAME, key=True),
@@ -83,11 +89,13 @@ def kernel_configurations(view: View, _options: Options) -> Table | NotRecorded:
             Column("block", "Block", Role.TEXT, key=True),
             *(column for column in columns if column.name in single),
             Column("tensor_cores", "Tensor cores", Role.FLAG),
+            Column("number_format", "Number format", Role.TEXT),
+            Column("library", "Library", Role.TEXT),
         ),
         data,
         targets=name_targets(view, name, "kernel"),
         scope=scope_text(view, english("Kernels by configuration")),
-        notes=(english("Use of tensor cores is guessed from kernel names."),),
+        notes=(english("Use of tensor cores, number format and library are guessed from kernel names."),),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.structure.kernel_name_facts import library_of, number_format_of
 from warpline.analysis.structure.kernels import tensor_cores_of
 from warpline.cli import main
 from warpline.storage import CaptureBuilder, open_capture
@@ -38,6 +39,31 @@ YES, NO, UNKNOWN = (
 )
 def test_kernel_names_decide_tensor_core_use(name: str, expected: bool | None) -> None:
     assert tensor_cores_of(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "number_format", "library"),
+    [
+        (YES, "fp16", "cuBLAS"),
+        (NO, "fp32", "cuBLAS"),
+        (UNKNOWN, None, "CUTLASS"),
+        ("trt_volta_h884cudnn_256x64_ldg8_relu_exp_small_nhwc_tn_v1", "fp16", "TensorRT"),
+        ("trt_volta_int8x4_icudnn_int8x4_128x64_relu_small_nn_v1", "int8", "TensorRT"),
+        ("sm80_xmma_fprop_implicit_gemm_interleaved_i8i8_i8i32_f32_nchw_vect_c_32kcrs", "int8", "TensorRT"),
+        ("void cutlass::Kernel<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128>(Params)", "bf16", "CUTLASS"),
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_tf32_256x128>(Params)", "tf32", "CUTLASS"),
+        ("sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x64", "fp8", "TensorRT"),
+        ("void at::native::vectorized_elementwise_kernel<4, AddFunctor<c10::Half>>(int)", "fp16", "PyTorch"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "fp32", "NCCL"),
+        ("volta_dgemm_64x64_nn", "fp64", "cuBLAS"),
+        ("triton_poi_fused_add_0", None, "Triton"),
+        ("my_kernel", None, None),
+    ],
+)
+def test_kernel_names_say_number_format_and_library(
+    name: str, number_format: str | None, library: str | None
+) -> None:
+    assert (number_format_of(name), library_of(name)) == (number_format, library)
 
 
 def write_kernels(path: Path, names: list[str], *, has_grid: bool) -> Path:

@@ -86,19 +86,24 @@ class _OfSystem:
         library = ctypes.CDLL(
             "libzstd.so.1" if sys.platform == "linux" else ctypes.util.find_library("zstd") or ""
         )
-        size, text = ctypes.c_size_t, ctypes.c_char_p
+        size, text, context = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
         self._bound, self._is_error = library.ZSTD_compressBound, library.ZSTD_isError
-        self._compress, self._decompress = library.ZSTD_compress, library.ZSTD_decompress
+        self._compress, self._decompress = library.ZSTD_compressCCtx, library.ZSTD_decompress
         self._bound.restype = self._compress.restype = self._decompress.restype = size
         self._bound.argtypes = self._is_error.argtypes = [size]
-        self._compress.argtypes = [text, size, text, size, ctypes.c_int]
+        self._compress.argtypes = [context, text, size, text, size, ctypes.c_int]
+        # Kept, as is the room: to have the pages anew for each frame costs as much as compressing it.
+        library.ZSTD_createCCtx.restype = context
+        self._context = context(library.ZSTD_createCCtx())
         self._decompress.argtypes = [text, size, text, size]
         self._room = ctypes.create_string_buffer(MAX_BODY_BYTES)
 
     def compress(self, data: bytes) -> bytes:
-        room = ctypes.create_string_buffer(self._bound(len(data)))
-        count = self._compress(room, len(room), data, len(data), _LEVEL)
-        return data if self._is_error(count) else room.raw[:count]
+        needed = self._bound(len(data))
+        if len(self._room) < needed:
+            self._room = ctypes.create_string_buffer(needed)
+        count = self._compress(self._context, self._room, len(self._room), data, len(data), _LEVEL)
+        return data if self._is_error(count) else ctypes.string_at(self._room, count)
 
     def decompress(self, data: bytes) -> bytes:
         count = self._decompress(self._room, MAX_BODY_BYTES, data, len(data))

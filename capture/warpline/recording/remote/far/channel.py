@@ -70,6 +70,11 @@ class Channel:
             self.is_slow = self._taken < self._blocked_s * _FAST_BYTES_PER_S
             self._taken, self._blocked_s = 0, 0.0
 
+    def check(self) -> None:
+        """Raises OSError when nothing has arrived for too long."""
+        if time.monotonic() - self.heard > GONE_S:
+            raise ConnectionResetError
+
     def read(self) -> list[tuple[FrameType, bytes]]:
         """The frames that have arrived.
 
@@ -78,8 +83,7 @@ class Channel:
         try:
             data = os.read(self.incoming, 1 << 18)
         except BlockingIOError:
-            if time.monotonic() - self.heard > GONE_S:
-                raise ConnectionResetError from None
+            self.check()
             return []
         if not data:
             raise ConnectionResetError

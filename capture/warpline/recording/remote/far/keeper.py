@@ -44,6 +44,7 @@ from warpline.recording.remote.zstandard_frames import compressed
 
 _SHORTEST_TICK_S, _LONGEST_TICK_S = 0.05, 0.25
 """Time between two looks at the spool: the longer, the longer nothing has been new."""
+_EARLY_S = 0.1
 _SHARE = 50
 """Looking at the spool may take this share of the time: 2 % of a core."""
 _NO_RESULT = {"failed": "the recorder was killed, or the disk there is full"}
@@ -95,11 +96,13 @@ class Keeper:
         """Serve the run until its capture is written."""
         idle_since = time.monotonic()
         while not self._is_over:
-            self._wait()
-            self._accept()
-            self._read_channel()
-            self._read_status()
-            self._move_streams()
+            ready = self._wait()
+            if self._listening.fileno() in ready:
+                self._accept()
+            self._read_channel(ready)
+            if self._status in ready:
+                self._read_status()
+            self._move_streams(ready)
             self._send_spool()
             self._flush()
             if self._channel is not None or self._is_recording:
@@ -108,7 +111,8 @@ class Keeper:
                 return  # without a folder no connection finds us
         remove_run(self._run)
 
-    def _wait(self) -> None:
+    def _wait(self) -> set[int]:
+        """Wait for something to do; returns the descriptors that are ready."""
         poller = select.poll()
         poller.register(self._listening, select.POLLIN)
         timeout = 1.0
@@ -129,7 +133,7 @@ class Keeper:
                     poller.register(output.descriptor, select.POLLIN)
             if self._streams.input.has_work:
                 poller.register(self._streams.input.descriptor, select.POLLOUT)
-        poller.poll(max(0.0, min(timeout, 1.0)) * 1000)
+        return {descriptor for descriptor, _events in poller.poll(max(0.0, min(timeout, 1.0)) * 1000)}
 
     def _accept(self) -> None:
         """Take a new connection over from a relay; it replaces the former one."""
@@ -176,10 +180,13 @@ class Keeper:
             with contextlib.suppress(OSError):
                 os.kill(self._recorder, signal.SIGTERM)
 
-    def _read_channel(self) -> None:
+    def _read_channel(self, ready: set[int]) -> None:
         if self._channel is None:
             return
         try:
+            if self._channel.incoming not in ready:
+                self._channel.check()
+                return
             for kind, body in self._channel.read():
                 self._obey(kind, body)
         except (OSError, FrameError, KeyError, TypeError, ValueError):
@@ -263,13 +270,13 @@ class Keeper:
             for output in self._streams.outputs.values():
                 output.read_rest()
 
-    def _move_streams(self) -> None:
+    def _move_streams(self, ready: set[int]) -> None:
         streams, channel = self._streams, self._channel
         if streams is None:
             return
         streams.input.write()
         for number, output in streams.outputs.items():
-            if channel is None or output.unsent < WINDOW_BYTES:
+            if output.descriptor in ready and (channel is None or output.unsent < WINDOW_BYTES):
                 output.read()
             while channel is not None and output.unsent and output.unacknowledged < WINDOW_BYTES:
                 offset, data = output.take(MAX_DATA_BYTES)
@@ -309,9 +316,13 @@ class Keeper:
         channel = self._channel
         if channel is not None and self._files is not None and self._send_all(channel, self._files):
             self._files = None
-        if channel is None or not self._looks or time.monotonic() < self._next_look:
+        if channel is None or not self._looks:
             return
         begun = time.monotonic()
+        # Awake anyway, as for a status of the recorder: waking up is what costs when nothing happens.
+        is_early_enough = self._tick_s == _LONGEST_TICK_S and begun >= self._next_look - _EARLY_S
+        if begun < self._next_look and not is_early_enough:
+            return
         is_final = self._is_recorded
         if self._checks is None:
             if self._news is None:

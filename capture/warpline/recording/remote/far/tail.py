@@ -31,6 +31,7 @@ from warpline.recording.spool.file_layout import (
 _SMALL_FILES = frozenset({"session.json", "control", "stderr"})
 _MOST_SMALL_BYTES = 512 << 10
 _CHUNKS_AT_ONCE = 2_000
+_CHECKED_BYTES = 256 << 10
 _MOST_GAPS = 256
 _UNKNOWN = b"unknown"
 """Stands for the header of a chunk that the mirror has in some state."""
@@ -72,7 +73,7 @@ class Tail:
     def news(self) -> Iterator[bytes]:
         """Frames with everything that is new; send as many as the channel has room for, then ask again."""
         for name in _names(self._directory):
-            path = self._directory / name
+            path = f"{self._directory}/{name}"  # four times a second: `Path` would be a fifth of the cost
             try:
                 if name in _SMALL_FILES:
                     yield from self._small_file(name, path)
@@ -107,6 +108,7 @@ class Tail:
     def check(self, name: str) -> Iterator[bytes]:
         """The checksums of all chunks of a file, in frames."""
         rows: list[list[int]] = []
+        room = memoryview(bytearray(_CHECKED_BYTES))  # always the same pages
         try:
             descriptor = os.open(self._directory / name, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -120,8 +122,9 @@ class Tail:
                 committed = min(CHUNK.unpack_from(header)[5], chunk.size - CHUNK_HEADER_BYTES)
                 checksum, at = zlib.crc32(header), offset + CHUNK_HEADER_BYTES
                 while at < offset + CHUNK_HEADER_BYTES + committed:
-                    part = min(1 << 20, offset + CHUNK_HEADER_BYTES + committed - at)
-                    checksum = zlib.crc32(os.pread(descriptor, part, at), checksum)
+                    part = min(_CHECKED_BYTES, offset + CHUNK_HEADER_BYTES + committed - at)
+                    count = os.preadv(descriptor, [room[:part]], at)
+                    checksum = zlib.crc32(room[:count], checksum)
                     at += part
                 rows.append([offset, chunk.size, committed, checksum])
         finally:
@@ -143,14 +146,17 @@ class Tail:
                 continue
         return sizes
 
-    def _small_file(self, name: str, path: Path) -> Iterator[bytes]:
-        with path.open("rb") as file:
-            content = file.read(_MOST_SMALL_BYTES)
+    def _small_file(self, name: str, path: str) -> Iterator[bytes]:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            content = os.pread(descriptor, min(os.fstat(descriptor).st_size, _MOST_SMALL_BYTES), 0)
+        finally:
+            os.close(descriptor)
         if self._small.get(name) != content:
             self._small[name] = content
             yield packed_file(FrameType.WHOLE, name, 0, content)
 
-    def _spool_file(self, name: str, path: Path) -> Iterator[bytes]:
+    def _spool_file(self, name: str, path: str) -> Iterator[bytes]:
         known = self._files.setdefault(name, _File())
         if known.is_done and not self._is_ring:
             return

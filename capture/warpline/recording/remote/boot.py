@@ -4,6 +4,7 @@ This text is the program of its first process: it imports nothing of Warpline an
 """
 
 # ruff: noqa: UP031
+import base64
 import contextlib
 import fcntl
 import hashlib
@@ -101,9 +102,19 @@ def fail(message: str) -> None:
     sys.exit(1)
 
 
+def restore_environment() -> None:
+    """Give the program the environment of a login: Python in the C locale, and scripts that choose one, change it."""
+    login = base64.b64decode(os.environ.pop("WARPLINE_LOGIN", ""))
+    pairs = [entry.split(b"=", 1) for entry in login.split(b"\0") if b"=" in entry]
+    if pairs:
+        os.environb.clear()
+        os.environb.update(pairs)
+
+
 def main(marker: str, digest: str) -> None:
     """Report which files are here, receive those that are missing, and run them."""
-    os.umask(0o077)
+    mask = os.umask(0o077)
+    restore_environment()
     root = next((place for place in places() if usable(place)), "")
     folder = os.path.join(root, digest)
     held = hold(folder) if root else -1
@@ -125,6 +136,7 @@ def main(marker: str, digest: str) -> None:
     import warpline.recording.remote.far.older_pythons  # noqa: F401  # adds missing names to the standard library
     from warpline.recording.remote.far.serve import serve
 
+    os.umask(mask)  # the program gets it; what is written from here on lies in folders that only we may open
     sys.exit(serve(Path(folder), held))
 
 

@@ -48,9 +48,10 @@ _SILENCE_S = 20.0
 """How long a command may be silent before the user is told that we are waiting for it."""
 _UNINTERRUPTED = ("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh")
 """Ctrl-C is meant for the remote program; it would end ssh."""
-_START = """for p in {pythons}; do
+_START = """e=$({{ base64 </proc/$$/environ; }} 2>/dev/null)
+for p in {pythons}; do
 t=$("$p" -I -c "import base64, sys, zlib; print(sys.version_info >= (3, 9))" 2>/dev/null) && [ "$t" = True ] &&
-exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" {arguments}
+WARPLINE_LOGIN=$e exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" {arguments}
 done; echo; echo {marker} none"""
 
 

@@ -375,15 +375,20 @@ def _children(pid: int) -> list[int]:
 def test_a_terminal_here_is_a_terminal_there(via_command: Far, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (33, 77))
-    script = "trap 'echo caught; exit 5' INT; trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done"
+    script = "trap 'echo caught; exit 5' INT; trap 'stty size' WINCH; echo $TERM; stty size; while :; do sleep 0.05; done"
     words = warpline(
         "record", *via_command.options, *QUICK, "-q", "-o", str(tmp_path / "run.h5"), "--", "sh", "-c", script
     )
     with subprocess.Popen(
-        words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        words,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "vt220"},
+        start_new_session=True,
     ) as process:
         os.close(theirs)
-        read_until(ours, b"33 77\r\n")
+        read_until(ours, b"vt220\r\n33 77\r\n")
         termios.tcsetwinsize(ours, (44, 88))
         process.send_signal(signal.SIGWINCH)  # it is no terminal that controls its session
         read_until(ours, b"44 88\r\n")

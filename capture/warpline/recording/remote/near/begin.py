@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -97,15 +98,17 @@ def _begin(
     output = output.absolute()
     check_output(output)
     directory = (spool or default_spool(output)).absolute()
+    terminal = terminal_size() if request["action"] == "record" else None
+    of_terminal = {"TERM": os.environ["TERM"]} if terminal and "TERM" in os.environ else {}
     request |= {
         "run": secrets.token_hex(6),
         "output": str(output),
         "options": asdict(options),
         "chdir": settings.directory,
-        "environment": dict(settings.environment),
+        "environment": {**of_terminal, **settings.environment},
         "spool": settings.spool,
         "with_me": settings.ends_with_us,
-        "terminal": terminal_size() if request["action"] == "record" else None,
+        "terminal": terminal,
     }
     with new_spool(directory):
         try:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import wait_until
 
+QUICK = ("--no-check", "--trace", "cpu,osrt")
 _OLD_PYTHONS = ("python3.9", "python3.10")
 
 
@@ -120,6 +121,13 @@ def old_python() -> tuple[str, ...]:
 def warpline(*words: str) -> list[str]:
     """A command line of Warpline."""
     return [sys.executable, "-m", "warpline", *words]
+
+
+def run(
+    far: Far, output: Path, *command: str, stdin: bytes = b"", trace: str = "cpu,osrt"
+) -> subprocess.CompletedProcess[bytes]:
+    words = warpline("record", *far.options, *QUICK, "--trace", trace, "-o", str(output), "--", *command)
+    return subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=110)
 
 
 def _listens(port: int) -> bool:

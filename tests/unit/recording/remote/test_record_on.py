@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.recording.recording_tools import States
-from tests.unit.recording.remote.conftest import Far, warpline
+from tests.unit.recording.remote.conftest import QUICK, Far, run, warpline
 from tests.waiting import wait_until
 
 import warpline as warpline_package
@@ -32,7 +32,6 @@ from warpline.recording.remote.near.transport import Connection, machine_of
 from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.file_layout import HEADER_BYTES, chunks_of
 
-QUICK = ("--no-check", "--trace", "cpu,osrt")
 RANGES = """
 import os, sys, time, warpline
 for number in range(20_100):
@@ -43,13 +42,6 @@ for number in range(20_100):
 """
 CAPTURE = Path(warpline_package.__file__).parents[1]
 LINES = "import sys, time\nfor number in range(60):\n    print(number, flush=True); time.sleep(0.02)\nprint(input())"
-
-
-def run(
-    far: Far, output: Path, *command: str, stdin: bytes = b"", trace: str = "cpu,osrt"
-) -> subprocess.CompletedProcess[bytes]:
-    words = warpline("record", *far.options, *QUICK, "--trace", trace, "-o", str(output), "--", *command)
-    return subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=110)
 
 
 def test_a_program_over_ssh_has_its_streams_arguments_and_status(over_ssh: Far, tmp_path: Path) -> None:
@@ -65,34 +57,6 @@ def test_a_program_over_ssh_has_its_streams_arguments_and_status(over_ssh: Far, 
     assert len(states.start)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
     assert not list((over_ssh.cache / "runs").iterdir())
-
-
-@pytest.mark.usefixtures("far_cache")
-def test_a_program_has_the_environment_and_umask_of_a_login(ssh_config: Path, tmp_path: Path) -> None:
-    words = ("sh", "-c", "umask; env | grep -v -e SSH_ -e ^_= | sort")
-    ssh = ["ssh", "-T", "-F", ssh_config, "box", shlex.join(words)]
-    by_hand = subprocess.run(ssh, capture_output=True, check=True, timeout=60)
-    far = Far(("--via", f"ssh -T -F {ssh_config} box"), tmp_path)
-    recorded = run(far, tmp_path / "run.h5", *words, trace="cpu")
-    assert recorded.stdout.decode() == by_hand.stdout.decode()
-
-
-def test_a_signal_that_ends_the_program_is_told_of(over_ssh: Far, tmp_path: Path) -> None:
-    """ssh alone would say 255, as for a lost connection."""
-    done = run(over_ssh, tmp_path / "run.h5", "sh", "-c", "kill -KILL $$")
-    assert done.returncode == 128 + signal.SIGKILL, done.stderr
-
-
-@pytest.mark.usefixtures("far_cache")
-def test_an_unknown_host_key_is_refused_by_ssh(ssh_config: Path, tmp_path: Path) -> None:
-    via = f"ssh -T -F {ssh_config} -o UserKnownHostsFile=/dev/null box"
-    done = run(Far(("--via", via), tmp_path), tmp_path / "run.h5", "true")
-    assert done.returncode == 125
-    assert done.stderr.splitlines()[-2:] == [
-        b"Host key verification failed.",
-        f"warpline: error: {via}: could not connect".encode(),
-    ]
-    assert not list(tmp_path.iterdir())
 
 
 def test_much_input_reaches_a_program_that_reads_it_at_once(far_cache: Path, tmp_path: Path) -> None:
@@ -375,7 +339,8 @@ def _children(pid: int) -> list[int]:
 def test_a_terminal_here_is_a_terminal_there(via_command: Far, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (33, 77))
-    script = "trap 'echo caught; exit 5' INT; trap 'stty size' WINCH; echo $TERM; stty size; while :; do sleep 0.05; done"
+    script = "trap 'echo caught; exit 5' INT; trap 'stty size' WINCH; echo $TERM; stty size"
+    script += "; while :; do sleep 0.05; done"
     words = warpline(
         "record", *via_command.options, *QUICK, "-q", "-o", str(tmp_path / "run.h5"), "--", "sh", "-c", script
     )

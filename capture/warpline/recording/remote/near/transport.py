@@ -51,7 +51,8 @@ _UNINTERRUPTED = ("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh")
 _START = """e=$({{ base64 </proc/$$/environ; }} 2>/dev/null)
 for p in {pythons}; do
 t=$("$p" -I -c "import base64, sys, zlib; print(sys.version_info >= (3, 9))" 2>/dev/null) && [ "$t" = True ] &&
-WARPLINE_LOGIN=$e exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" {arguments}
+WARPLINE_LOGIN=$e exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" \\
+{arguments}
 done; echo; echo {marker} none"""
 
 

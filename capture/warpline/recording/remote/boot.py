@@ -105,10 +105,10 @@ def fail(message: str) -> None:
 def restore_environment() -> None:
     """Give the program the environment of a login: Python in the C locale, and scripts that choose one, change it."""
     login = base64.b64decode(os.environ.pop("WARPLINE_LOGIN", ""))
-    pairs = [entry.split(b"=", 1) for entry in login.split(b"\0") if b"=" in entry]
-    if pairs:
+    values = dict(entry.split(b"=", 1) for entry in login.split(b"\0") if b"=" in entry)
+    if values:
         os.environb.clear()
-        os.environb.update(pairs)
+        os.environb.update(values)
 
 
 def main(marker: str, digest: str) -> None:

@@ -14,7 +14,7 @@ from tests.unit.recording.remote.conftest import Far, run
 @pytest.mark.usefixtures("far_cache")
 def test_a_program_has_the_environment_and_umask_of_a_login(ssh_config: Path, tmp_path: Path) -> None:
     words = ("sh", "-c", "umask; env | grep -v -e SSH_ -e ^_= | sort")
-    ssh = ["ssh", "-T", "-F", ssh_config, "box", shlex.join(words)]
+    ssh = ["ssh", "-T", "-F", str(ssh_config), "box", shlex.join(words)]
     by_hand = subprocess.run(ssh, capture_output=True, check=True, timeout=60)
     far = Far(("--via", f"ssh -T -F {ssh_config} box"), tmp_path)
     recorded = run(far, tmp_path / "run.h5", *words, trace="cpu")

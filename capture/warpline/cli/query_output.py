@@ -34,16 +34,20 @@ def print_table(result: QueryResult, limit: int | None) -> None:
     """Print rows as a table that fits the terminal, and how many there are."""
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     frame = SqlFrame(result)
+    shortened: set[str] = set()
     if frame.columns:
-        print(listing(_grid(frame, width)))
+        print(listing(_grid(frame, width, shortened)))
     count = len(frame)
     if frame.has_more:
         print("\n" + tr("the first {rows:,} rows; --rows N shows more", rows=limit or 0))
     else:
         print("\n" + tr_n("{count:,} row", "{count:,} rows", count))
+    if shortened:
+        print(tr("Texts are shortened to fit; --format csv prints all of them."))
 
 
-def _grid(frame: SqlFrame, width: int) -> Iterator[str]:
+def _grid(frame: SqlFrame, width: int, shortened: set[str]) -> Iterator[str]:
+    """Lines of the table; the columns whose texts are shortened are added to ``shortened``."""
     cells: dict[str, list[str]] = {}
     for name in frame.columns:
         values = [row[name] for row in frame.rows()] if len(frame.columns) == 1 else None
@@ -58,9 +62,12 @@ def _grid(frame: SqlFrame, width: int) -> Iterator[str]:
         if over <= 0:
             break
         room = max(min(widths[name], max(_SHORTEST, text_width(one_line(name)))), widths[name] - over)
-        over -= widths[name] - room
-        widths[name] = room
-        cells[name] = fit_names(cells[name], room)
+        whole, cells[name] = cells[name], fit_names(cells[name], room)
+        if cells[name] != whole:
+            shortened.add(name)
+        fitted = max(text_width(one_line(name)), *map(text_width, cells[name]), 1)
+        over -= widths[name] - fitted
+        widths[name] = fitted
     yield _line({name: one_line(name) for name in cells}, widths, is_text)
     yield _line({name: "─" * widths[name] for name in cells}, widths, is_text)
     for row in zip(*cells.values(), strict=True):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from warpline.model import WarplineError
 from warpline.query import job_views
 from warpline.query.catalog import Catalog
-from warpline.query.guard import single_select, without_hexadecimal, words_of
+from warpline.query.guard import single_select, words_of
 from warpline.query.raw_tables import RawTable
+from warpline.query.rewriting import Rewritten, rewritten
 from warpline.query.views import Definition, TableView, quoted
 from warpline.query.wire import Parameters, ResultColumn
 
@@ -37,6 +38,8 @@ class Binder:
         self.catalogs = catalogs
         self._made: dict[tuple[str, str], frozenset[str]] = {}
         self._tables: dict[str, RawTable] = {}
+        self.asked = Rewritten("")
+        """The query that runs."""
         self.offset = 0
         """Bytes before the query in what DuckDB was given last: its errors count from there."""
         for schema in (*(catalog.schema for catalog in catalogs), job_views.SCHEMA):
@@ -50,7 +53,8 @@ class Binder:
         Raises UsageError when it is not one SELECT, duckdb.Error for what is wrong with it.
         """
         self.offset = 0
-        sql = without_hexadecimal(sql)
+        self.asked = rewritten(sql)
+        sql = self.asked.sql
         statement = single_select(self._connection, sql)
         self._provide(words_of(sql))
         types = self._rows("DESCRIBE ", statement, parameters)

@@ -76,6 +76,20 @@ def perfetto(capture: Capture) -> Iterator[Definition]:
     )
     yield _view(
         PERFETTO,
+        "thread_slice",
+        "Perfetto: slices with their thread and process",
+        "SELECT s.id, s.ts, s.dur, s.kind AS category, s.name, s.track_id, s.depth, s.parent_id, "
+        "NULL::BIGINT AS arg_set_id, t.thread_id AS utid, h.tid, h.name AS thread_name, h.process_id AS upid, p.pid, "
+        "p.name AS process_name, h.tid = h.pid AS is_main_thread FROM {s}.events s "
+        "JOIN {s}.tracks t ON t.id = s.track_id JOIN {s}.threads h ON h.id = t.thread_id "
+        f"LEFT JOIN {{s}}.processes p ON p.id = h.process_id WHERE s.kind NOT IN {_STATES}",
+        "events",
+        "tracks",
+        "threads",
+        "processes",
+    )
+    yield _view(
+        PERFETTO,
         "counter",
         "Perfetto: samples of counters",
         "SELECT ts, counter_id AS track_id, value FROM {s}.counter_samples",
@@ -96,10 +110,12 @@ def perfetto(capture: Capture) -> Iterator[Definition]:
         "links",
     )
     slices = capture.kinds.get("cpu_slice")
-    if slices is not None and "thread" in slices.attributes:
+    for name in ("sched", "sched_slice"):
+        if slices is None or "thread" not in slices.attributes:
+            continue
         yield _view(
             PERFETTO,
-            "sched",
+            name,
             "Perfetto: which thread each core ran",
             "SELECT c.id, c.ts, c.dur, TRY_CAST(regexp_extract(t.uri, 'cpu/(\\d+)', 1) AS INTEGER) AS cpu, "
             "c.thread AS utid FROM {s}.cpu_slice c JOIN {s}.tracks t ON t.id = c.track_id WHERE t.role = 'core'",

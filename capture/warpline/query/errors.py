@@ -13,6 +13,7 @@ from warpline.i18n import tr, translated
 from warpline.model import BUILTIN_KINDS_BY_NAME
 from warpline.query.catalog import Catalog
 from warpline.query.guard import words_of
+from warpline.query.rewriting import Rewritten
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,7 +35,9 @@ _FILES = re.compile(
 )
 
 
-def explained(error: duckdb.Error, sql: str, offset: int, catalogs: Sequence[Catalog]) -> dict[str, Any]:
+def explained(
+    error: duckdb.Error, asked: Rewritten, offset: int, catalogs: Sequence[Catalog]
+) -> dict[str, Any]:
     """The answer of the worker for an error of DuckDB.
 
     ``offset`` is the place, in bytes, of the query in what DuckDB was given.
@@ -46,8 +49,8 @@ def explained(error: duckdb.Error, sql: str, offset: int, catalogs: Sequence[Cat
         facts = {"exception_message": text or str(error)}
     if facts.get("exception_type") == "Out of Memory" or "bad_alloc" in str(error):
         return {"failed": "", "kind": "memory"}
-    place = _place(facts, sql, offset)
-    message, kind = _message(facts, sql, catalogs)
+    place = _place(facts, asked, offset)
+    message, kind = _message(facts, asked.sql, catalogs)
     if place is None:
         return {"failed": message, "kind": kind}
     line, column = place
@@ -55,16 +58,12 @@ def explained(error: duckdb.Error, sql: str, offset: int, catalogs: Sequence[Cat
     return {"failed": failed, "kind": kind, "line": line, "column": column}
 
 
-def _place(facts: Mapping[str, Any], sql: str, offset: int) -> tuple[int, int] | None:
+def _place(facts: Mapping[str, Any], asked: Rewritten, offset: int) -> tuple[int, int] | None:
     """Line and column, from 1, in the query. DuckDB counts bytes."""
     try:
-        position = int(facts["position"]) - offset
+        return asked.place(int(facts["position"]) - offset)
     except (KeyError, TypeError, ValueError):
         return None
-    before = sql.encode("utf-8", "replace")[: max(position, 0)].decode("utf-8", "ignore")
-    if position < 0 or len(before) > len(sql):
-        return None
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
 def _message(facts: Mapping[str, Any], sql: str, catalogs: Sequence[Catalog]) -> tuple[str, str]:
@@ -77,6 +76,8 @@ def _message(facts: Mapping[str, Any], sql: str, catalogs: Sequence[Catalog]) ->
         return _no_table(name, catalogs)
     if subtype == "MISSING_ENTRY" and name:
         near = _near(name, _names(facts.get("candidates", "")))
+        if name.casefold() == "extract_arg":
+            near = "; " + tr("what Perfetto keeps as arguments are columns of the tables of each kind")
         return tr("no function {name}()", name=name) + near, "usage"
     if _FILES.search(message):
         return tr("a query reads the capture; it reaches no files, networks, extensions or settings"), "usage"
@@ -95,6 +96,8 @@ def _no_column(name: str, facts: Mapping[str, Any], sql: str, catalogs: Sequence
                 remedy = NOT_RECORDED["wait"].remedy if bare == "wait" else ""
                 return f"{said}: {translated(remedy)}" if remedy else said, "not recorded"
     near = _near(bare, _names(facts.get("candidates", "")))
+    if bare.casefold() == "utid":
+        near = "; " + tr("it is thread_id of tracks: JOIN tracks t ON t.id = track_id")
     if not near and bare.casefold() in _OF_TRACKS:
         near = "; " + tr("{name} is a column of tracks: JOIN tracks t ON t.id = track_id", name=bare)
     return tr('no column "{name}"', name=bare) + near, "usage"

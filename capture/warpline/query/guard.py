@@ -112,7 +112,7 @@ def _check_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 _IS_SHOW = re.compile(r"(\s|--[^\n]*\n)*(show|describe|desc|summarize)\b", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"\b0[xX][0-9a-fA-F]{1,9}\b|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|;|\s+|[^'\";\s]",
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|;|\s+|[^'\";\s]",
     re.DOTALL,
 )
 
@@ -127,19 +127,6 @@ def without_end(sql: str) -> str:
         elif not token.isspace() and not token.startswith(("--", "/*")):
             end = None
     return sql if end is None else sql[:end]
-
-
-def without_hexadecimal(sql: str) -> str:
-    """A query with its numbers like 0x1000000, which Nsight's are full of and DuckDB does not read, as decimal ones.
-
-    Places in it stay what they are: no decimal number of up to nine such digits is longer.
-    """
-
-    def decimal(match: re.Match[str]) -> str:
-        is_number = match[0][:2] in {"0x", "0X"}
-        return str(int(match[0], 16)).ljust(len(match[0])) if is_number else match[0]
-
-    return _TOKEN.sub(decimal, sql)
 
 
 _WORD = re.compile(r'"(?:[^"]|"")+"|[^\W\d][\w$]*')

@@ -97,7 +97,7 @@ class _Service:
             columns, has_more = self._binder.run(sql, request.get("parameters"), request.get("limit"))
             packed = [column.packed() for column in columns]
         except duckdb.Error as error:
-            return explained(error, sql, self._binder.offset, self._binder.catalogs)
+            return explained(error, self._binder.asked, self._binder.offset, self._binder.catalogs)
         except MemoryError:
             return {"failed": "", "kind": "memory"}
         except (WarplineError, RecursionError) as error:

@@ -14,6 +14,7 @@ from tests.unit.library.library_tools import write_run
 
 from warpline.agents.catalogue import tools_of
 from warpline.agents.privacy import Privacy
+from warpline.agents.roots import Roots
 from warpline.agents.session import AgentSession
 from warpline.agents.texts import MOST_CHARACTERS, capped, names, scaled
 from warpline.agents.tools import recording
@@ -40,6 +41,40 @@ def test_a_capture_is_opened_by_its_path_and_known_by_its_name(
 ) -> None:
     assert ask(session, "open_capture", path=str(asked_path)).startswith("opened as: run.h5\n71 events")
     assert ask(session, "info", capture="run.h5") == ask(session, "info")
+
+
+def test_opening_names_what_is_missing_and_info_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "run.h5"
+    with CaptureBuilder(path) as builder:
+        for number in range(6):
+            builder.add_source(f"source {number}", enabled=False, reason="it was off", remedy="--on")
+        builder.finish()
+    opened = session_of()
+    opened.roots = Roots([tmp_path])
+    text = ask(opened, "open_capture", path=str(path))
+    assert "not recorded: source 0, source 1, source 2, source 3, source 4, source 5 (info says why" in text
+    assert ask(opened, "info").count("it was off; to record it: --on") == 6
+    opened.close()
+
+
+def test_wrong_names_lead_to_the_right_ones(session: AgentSession) -> None:
+    with pytest.raises(UsageError, match="did you mean 'cuda_gpu_kern_sum'"):
+        ask(session, "report", name="cuda_gpu_kernel_sum")
+    with pytest.raises(UsageError, match="report without a name lists"):
+        ask(session, "report", name="xyzzy")
+
+
+@NEEDS_SQL
+def test_sql_leads_to_tables_and_full_names(session: AgentSession) -> None:
+    with pytest.raises(UsageError, match="did you mean 'kernel'"):
+        ask(session, "schema", table="kernels")
+    with pytest.raises(UsageError, match="the tool schema lists"):
+        ask(session, "query", sql="SHOW TABLES")
+    long = "SELECT repeat('a', 300) AS name"
+    assert ask(session, "query", sql=long).endswith(
+        "long names are shown shortened: filter by name_id or LIKE"
+    )
+    assert "shortened" not in ask(session, "query", sql="SELECT 'a' AS name")
 
 
 def test_two_files_of_a_name_have_two_names(tmp_path: Path) -> None:

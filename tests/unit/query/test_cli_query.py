@@ -52,6 +52,17 @@ def test_rows_in_files(sql_path: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert arrow.ipc.open_file(tmp_path / "x.arrow").read_all().to_pylist() == rows
 
 
+def test_shortened_texts_are_told(
+    sql_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for count, told in ((300, 1), (3, 0)):
+        assert main(["query", str(sql_path), f"SELECT repeat('ab ', {count}) AS text, 1 AS one"]) == 0
+        out = capsys.readouterr().out
+        assert out.count("Texts are shortened to fit; --format csv prints all of them.") == told
+        assert max(map(len, out.splitlines())) <= 80
+
+
 def test_options_may_stand_anywhere(sql_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT i FROM range(9) t(i)"
     for words in (

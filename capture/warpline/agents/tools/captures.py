@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_KINDS = 40
 _MOST_ARGUMENTS = 300
+_MOST_REASONS = 4
 
 
 def _open(call: ToolCall, given: dict[str, Any]) -> str:
@@ -30,11 +31,11 @@ def _open(call: ToolCall, given: dict[str, Any]) -> str:
         if is_new:
             session.forget(name)
         raise
-    return joined([f"opened as: {name}", *_contents(call, reader)])
+    return joined([f"opened as: {name}", *_contents(call, reader, _MOST_REASONS)])
 
 
-def _contents(call: ToolCall, reader: CaptureReader) -> list[str]:
-    """What is in a capture, and what is not."""
+def _contents(call: ToolCall, reader: CaptureReader, most_reasons: int | None = None) -> list[str]:
+    """What is in a capture, and what is not: why, unless that would be more than ``most_reasons`` lines."""
     capture = reader.storage
     counts = (
         f"{len(capture.events):,} events in {format_duration(capture.duration_ns)}; {len(capture.tracks):,} tracks, "
@@ -50,8 +51,14 @@ def _contents(call: ToolCall, reader: CaptureReader) -> list[str]:
     recorded = [source.name for source in capture.sources if source.enabled]
     if recorded:
         lines.append(f"recorded: {', '.join(recorded)}")
+    missing = [source.name for source in capture.sources if not source.enabled]
+    is_short = most_reasons is not None and len(missing) > most_reasons
+    if is_short:
+        lines.append(f"not recorded: {', '.join(missing)} (info says why, and how to record it)")
     for source in capture.sources:
         if not source.enabled:
+            if is_short:
+                continue
             remedy = f"; to record it: {source.remedy}" if source.remedy else ""
             lines.append(f"not recorded: {source.name}: {source.reason}{remedy}")
         elif source.lost:

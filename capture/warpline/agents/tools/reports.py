@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,13 +26,19 @@ _NAMES = (Role.NAME, Role.TEXT, Role.CODE, Role.REASON)
 
 def _report(call: ToolCall, given: dict[str, Any]) -> str:
     from warpline.analysis.framework.options import Options
-    from warpline.analysis.framework.registry import compute_report
+    from warpline.analysis.framework.registry import compute_report, find_report, reports
     from warpline.analysis.framework.report import NotRecorded, sort_table
     from warpline.library.selecting import range_ns, select
 
     reader = call.reader(given["capture"])
     if given["name"] is None:
         return _listing(reader)
+    try:
+        find_report(given["name"])
+    except UsageError as error:
+        near = get_close_matches(given["name"], [spec.name for spec in reports()], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "report without a name lists those with data"
+        raise UsageError(f"no report {given['name'][:80]!r}; {hint}") from error
     capture = reader.storage
     selection = select(capture, reader.path, range_ns(given["range"]), given["track"])
     report = compute_report(

@@ -9,7 +9,10 @@ import os
 import stat
 import sys
 import threading
+import weakref
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from warpline.i18n import tr
 
@@ -62,6 +65,30 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 if sys.platform == "linux":
 
+    def map_for_reading(descriptor: int, nbytes: int) -> memoryview:
+        """Bytes of a file, which can be closed: `mmap.mmap` keeps a descriptor for each map. Raises OSError."""
+        import ctypes
+
+        library = _mapping_library()
+        address = library.mmap(None, nbytes, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        if address == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        content = (ctypes.c_ubyte * nbytes).from_address(address)
+        weakref.finalize(content, library.munmap, address, nbytes).atexit = False
+        return memoryview(content).toreadonly()
+
+    @lru_cache(maxsize=1)
+    def _mapping_library() -> Any:
+        import ctypes
+
+        library = ctypes.CDLL(None, use_errno=True)
+        library.mmap.restype = ctypes.c_void_p
+        library.mmap.argtypes = [
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+        ]  # fmt: skip
+        library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        return library
+
     def reserve(descriptor: int, offset: int, nbytes: int) -> bool:
         """Reserves disk space; False where the file system cannot. Raises OSError when the disk is full."""
         try:
@@ -73,6 +100,10 @@ if sys.platform == "linux":
         return True
 
 else:
+
+    def map_for_reading(descriptor: int, nbytes: int) -> memoryview:
+        """Bytes of a file, which can be closed. Raises OSError."""
+        return memoryview(mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ))
 
     def reserve(descriptor: int, offset: int, nbytes: int) -> bool:
         """False: this system cannot reserve disk space."""

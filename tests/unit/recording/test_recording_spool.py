@@ -245,3 +245,18 @@ def test_the_specification_gives_the_sizes_of_all_records(repository: Path) -> N
                 assert number not in sizes, constant
                 sizes[number] = layout.itemsize
     assert sizes == listed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="recordings are made on Linux only")
+def test_read_files_keep_no_descriptor(tmp_path: Path) -> None:
+    """A job of many thousand processes leaves more files than a process may open."""
+    for number in range(5):
+        writer = SpoolWriter(tmp_path / f"{number}.spool", "x")
+        writer.append(records.EXIT, exits(number, 3))
+        writer.close()
+    before = len(os.listdir("/proc/self/fd"))
+    spools, problems = read_spools(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert (len(spools), problems) == (5, [])
+    rows = [spool.records(records.EXIT, EXIT).values["time_ns"].tolist() for spool in spools]
+    assert rows == [[number, number + 1, number + 2] for number in range(5)]

@@ -74,6 +74,11 @@ _ADDRESS = re.compile(
 )
 _TOKEN = re.compile(r"\w[\w.+@-]*\w|\w")
 _PART = re.compile(r"[.+@_-]")
+_SQL = re.compile(
+    r"\s*(?:query\s+)?(?:SELECT|INSERT|REPLACE|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|CALL|COPY|SET)\s",
+    re.IGNORECASE,
+)
+_SQL_VALUE = re.compile(r"'(?:[^']|'')*'")
 _HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:[/\\]Users[/\\])([^/\\\s:]+)")
 
 
@@ -115,13 +120,14 @@ def what_changes(capture: Capture) -> list[str]:
     words = {
         "host": tr("hosts"), "user": tr("users"), "process": tr("process names"), "argument": tr("arguments"),
         "folder": tr("folders"), "file": tr("files"), "address": tr("addresses"),
+        "value": tr("texts in SQL"),
     }  # fmt: skip
     replaced = ", ".join(f"{words[kind]} ({counts[kind]:,})" for kind in words if kind in counts)
     return [
         tr("replaced by pseudonyms: {replaced}", replaced=replaced or tr("nothing")),
         tr(
-            "left out: command lines, working folder, standard error, start time, notes, serial numbers of GPUs,"
-            " other keys of an importer"
+            "left out: command lines, working folder, standard error, start time, notes, rows made by queries,"
+            " serial numbers of GPUs, other keys of an importer"
         ),
         tr(
             "kept: times, counts and sizes, process ids, models of CPU and GPUs, public folders such as /usr/lib, what"
@@ -146,19 +152,19 @@ class Pseudonyms:
         host = meta.get("host")
         if isinstance(host, Mapping):
             for name in ("name", "reached_as"):
-                full = str(host.get(name) or "")
-                self._secret("host", full)
-                self._secret("host", full.partition(".")[0])
+                self._host(str(host.get(name) or ""))
         for process in capture.processes:
             self._secret("process", PurePosixPath(process.name).name)
             self._arguments(process.command.split())
         command = meta.get("command_line")
         self._arguments(str(word) for word in (command if isinstance(command, list) else ()))
         self._folders(str(meta.get("working_directory") or ""))
+        for text in capture.strings.get(range(len(capture.strings))):
+            self._users(text)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many pseudonyms there are of each kind: host, user, process, argument, folder, file, address."""
+        """How many pseudonyms there are of each kind: host, user, process, argument, folder, file, address, value."""
         return dict(self._counts)
 
     def text(self, text: str) -> str:
@@ -209,6 +215,8 @@ class Pseudonyms:
         return sum(self.text(text) == text for text in texts if text)
 
     def _replaced(self, text: str) -> str:
+        if _SQL.match(text):
+            text = _SQL_VALUE.sub(lambda match: f"'{self._name('value', match[0])}'", text)
         text = _URL.sub(lambda match: self._name("address", match[0]), text)
         text = _MAIL.sub(lambda match: self._name("address", match[0]), text)
         text = _PATH.sub(lambda match: self._path(match[0]), text)
@@ -269,9 +277,20 @@ class Pseudonyms:
             stem, dot, suffix = value.rpartition(".")
             self._secret("argument", stem if dot and re.fullmatch(_CODE, suffix) else value)
 
-    def _folders(self, path: str) -> None:
-        for user in _HOME.findall(path):
+    def _host(self, text: str) -> None:
+        """A host as ssh is given it: alone, with a user, with a port."""
+        user, _at, host = text.rpartition("@")
+        host = re.sub(r":\d+$", "", host.rpartition("/")[2])
+        self._secret("user", user.rpartition("/")[2])
+        self._secret("host", host)
+        self._secret("host", host.partition(".")[0])
+
+    def _users(self, text: str) -> None:
+        for user in _HOME.findall(text):
             self._secret("user", user)
+
+    def _folders(self, path: str) -> None:
+        self._users(path)
         for folder in re.split(r"[/\\]", path):
             if folder not in _COMMON_FOLDERS and not folder.startswith("."):
                 self._secret("folder", folder)

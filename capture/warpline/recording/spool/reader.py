@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.errors import RecordingError
-from warpline.platform.files import open_regular
+from warpline.platform.files import map_for_reading, open_regular
 from warpline.recording.session import LATEST_NS
 from warpline.recording.spool.file_layout import (
     CHUNK,
@@ -97,10 +97,10 @@ class SpoolFile:
         """Raises RecordingError when the file is not a spool file, OSError when it cannot be read."""
         self.path = path
         with open(open_regular(path), "rb") as file:
-            if os.fstat(file.fileno()).st_size < HEADER_BYTES:
+            size = os.fstat(file.fileno()).st_size
+            if size < HEADER_BYTES:
                 raise RecordingError(f"{path}: not a spool file, it ends inside its header")
-            # A plain view: slicing a memmap object costs ten times as much.
-            self._data: Bytes = np.asarray(np.memmap(file, np.uint8, "r"))
+            self._data: Bytes = np.frombuffer(map_for_reading(file.fileno(), size), np.uint8)
             self.header = parse_header(path, self._data[: HEADER.size].tobytes())
             self.chunks: tuple[Chunk, ...] = tuple(scan_chunks(self._data, file.fileno()))
 

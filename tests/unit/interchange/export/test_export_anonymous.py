@@ -184,6 +184,29 @@ def test_a_host_is_known_by_its_short_name_too(tmp_path: Path) -> None:
         assert pseudonyms.text("quux.corp.example:80 quux quux-gpu") == "host-1:80 host-2 host-2-gpu"
 
 
+@pytest.mark.parametrize("reached_as", ["merlwyn@quux.corp.example", "ssh://merlwyn@quux.corp.example:2222"])
+def test_a_host_reached_over_ssh_names_its_user_too(tmp_path: Path, reached_as: str) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.meta["host"] = {"reached_as": reached_as}
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as opened:
+        assert Pseudonyms(opened).text("merlwyn on quux") == "user-1 on host-2"
+
+
+def test_users_of_home_folders_and_texts_in_sql_are_replaced(tmp_path: Path) -> None:
+    query = "SELECT a FROM t WHERE name = 'O''Hara' AND city='Quuxham'"
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        track = builder.track("thread/1", title="1", role="thread")
+        names = [f"read {OWN}/a.txt", f"job of {USER}", query]
+        builder.add_events(track, "range", [0, 1, 2], [1, 1, 1], builder.strings(names))
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as opened:
+        pseudonyms = Pseudonyms(opened)
+        assert pseudonyms.text(f"job of {USER}") == "job of user-1"
+        assert pseudonyms.text(query) == "SELECT a FROM t WHERE name = 'value-1' AND city='value-2'"
+        assert "texts in SQL (2)" in what_changes(opened)[0]
+
+
 def test_arguments_that_are_words_of_the_capture_leave_it_whole(tmp_path: Path) -> None:
     words = [
         "kernel.py",

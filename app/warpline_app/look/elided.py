@@ -46,4 +46,4 @@ class ElidedLabel(QLabel):
         text = self.fontMetrics().elidedText(self.text(), self._mode, rect.width())
         # Drawn directly: importing QStyle would create 566 constants in Python.
         painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(rect, int(self.alignment()), text)
+        painter.drawText(rect, int(self.alignment() | Qt.TextFlag.TextSingleLine), text)

@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
@@ -162,7 +162,7 @@ class Cost(NamedTuple):
 
 def measured(server: str, is_ready: str, work: str) -> Cost:
     """Does the work; called in a process of its own, which is recorded or not."""
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     running = subprocess.Popen(["sh", "-c", f"exec {server}"], **quiet) if server else None
     try:
         until = time.monotonic() + 60

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.hostile.random_user import RandomUser, surprises
 
 from warpline.interchange import import_files
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.window.main_window import MainWindow
@@ -44,6 +45,16 @@ def test_plain_is_plain_and_looks_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["std::vector<int>", "a < b", "x & y", "kernel<float, 4>(float*)", ""])
 def test_other_names_are_not_changed(name: str) -> None:
     assert plain(name) == name
+
+
+def test_a_label_of_one_line_has_one_line(qtbot: QtBot) -> None:
+    pictures = []
+    for text in ("two\nlines", "two lines"):
+        label = ElidedLabel(text)
+        qtbot.addWidget(label)
+        label.resize(200, 40)
+        pictures.append(label.grab().toImage())
+    assert pictures[0] == pictures[1]
 
 
 def is_fixed(node: ast.expr) -> bool:

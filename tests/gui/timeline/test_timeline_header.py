@@ -142,3 +142,14 @@ def test_no_picture_is_kept_of_a_row_that_is_taller_than_the_header(view: Timeli
     assert not header._pictures
     colors = {whole.pixel(x, y) for x in range(whole.width()) for y in range(whole.height())}
     assert len(colors) > 5, "it is painted all the same"
+
+
+def test_line_feeds_in_names_are_drawn_as_blanks(
+    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_idle(qtbot, view)
+    pictures = []
+    for text in ("two\nlines", "two lines"):
+        monkeypatch.setattr(view.header._titles, "of", lambda _placed, text=text: text)
+        pictures.append(view.header.grab().toImage())
+    assert pictures[0] == pictures[1]

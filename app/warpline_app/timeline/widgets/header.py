@@ -36,6 +36,7 @@ MAX_WIDTH = 700
 PICTURES = 400
 _GRIP = 4
 _MARK = 3
+_ONE_LINE = int(Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)  # line feeds in names are blanks
 _TITLE_PX = 26.0
 
 
@@ -184,7 +185,7 @@ class Header(QWidget):
             painter.setPen(theme.color("muted"))
             painter.drawText(
                 QRectF(right - width, first.top(), width + 1, line),
-                int(Qt.AlignmentFlag.AlignVCenter),
+                _ONE_LINE,
                 figure,
             )
         painter.setFont(ui_font(12, bold=row.is_group))
@@ -192,7 +193,7 @@ class Header(QWidget):
         left = title_left(placed)
         room = right - width - 10 - left
         text = self._titles.of(placed)
-        painter.drawText(QRectF(left, first.top(), room + 4, line), int(Qt.AlignmentFlag.AlignVCenter), text)
+        painter.drawText(QRectF(left, first.top(), room + 4, line), _ONE_LINE, text)
         note = self._row_note(row.key)
         if note is not None:
             painter.setPen(Qt.PenStyle.NoPen)

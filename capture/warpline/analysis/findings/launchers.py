@@ -22,7 +22,9 @@ _AGENTS = re.compile(
 )
 """Commands that start and supervise ranks: the diagnosis is about their first rank."""
 _DEEPEST = 8
-_STARTED = int(WaitKind.UNKNOWN), int(WaitKind.CHILD)
+_ENDED = int(WaitKind.CHILD), int(WaitKind.SIGNAL)
+"""How a launcher learns that its child ended; timeout(1) waits for SIGCHLD."""
+_STARTED = int(WaitKind.UNKNOWN), *_ENDED
 
 
 def program_behind(view: View, thread: int) -> int:
@@ -78,7 +80,7 @@ def _waits_for_child(view: View, thread: int) -> bool:
     blocked = state_codes(view, events.row, events.name) >= STATES.index("blocked")
     kind = np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0)
     length = np.minimum(events.stop, view.stop_ns) - np.maximum(events.start, view.start_ns)
-    for_child = blocked & (kind == WaitKind.CHILD)
+    for_child = blocked & np.isin(kind, _ENDED)
     waits = blocked & np.isin(kind, _STARTED)
     whole = int(length.sum())
     return int(length[waits].sum()) >= _WAITS * whole and bool(for_child.any())

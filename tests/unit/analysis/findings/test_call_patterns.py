@@ -97,6 +97,25 @@ def test_two_small_sends_and_a_late_answer_show_delayed_acknowledgements(tmp_pat
     assert finding.gain_ns == pytest.approx(410 * MS, rel=0.01)
 
 
+def test_a_socket_with_a_timeout_waits_in_a_poll(tmp_path: Path) -> None:
+    # Python polls before each call of such a socket, and the answer is there when it receives.
+    local = "socket:[7] 127.0.0.1:80 from 127.0.0.1:4000"
+    exchange = [
+        Call("poll", 2_000, 1, SENDING, local), Call("send", 20_000, 8, SENDING, local),
+        Call("poll", 2_000, 1, SENDING, local), Call("send", 20_000, 1471, SENDING, local),
+        Call("poll", 42 * MS, 1, RECEIVING, local), Call("recv", 2_000, 5, RECEIVING, local),
+    ]  # fmt: skip
+    found = findings_of(tmp_path / "run.h5", exchange * 20, WaitKind.POLL)
+    finding = found["delayed_acknowledgement"]
+    assert "20 times two small sends" in finding.text
+    assert finding.gain_ns == pytest.approx(840 * MS, rel=0.01)
+    # No event loop is blamed for the polls of a blocking socket.
+    assert "serial_requests" not in found
+    # Beyond this machine, a send of 1471 bytes fills a segment and leaves at once.
+    far = [call._replace(object="socket:[7] 10.0.0.2:80") for call in exchange * 20]
+    assert "delayed_acknowledgement" not in findings_of(tmp_path / "far.h5", far, WaitKind.POLL)
+
+
 @pytest.mark.parametrize(
     "calls",
     [

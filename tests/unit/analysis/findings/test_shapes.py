@@ -273,9 +273,11 @@ def test_joins_of_threads_that_all_run_are_not_one_at_a_time(tmp_path: Path) -> 
     assert findings_of(tmp_path / "later.h5", [main, *later])[0].id == "one_at_a_time"
 
 
-def test_a_launcher_is_not_the_subject(tmp_path: Path) -> None:
+# timeout(1) waits for the signal that its child has ended.
+@pytest.mark.parametrize("wait", [WaitKind.CHILD, WaitKind.SIGNAL])
+def test_a_launcher_is_not_the_subject(tmp_path: Path, wait: WaitKind) -> None:
     call = (f"call ({PYTHON}/subprocess.py:391)", "<module> (/src/launch.py:2)")
-    launcher = Acts((Does(10 * MS), Does(100 * MS, WaitKind.CHILD, frames=call), Does(2 * MS)))
+    launcher = Acts((Does(10 * MS), Does(100 * MS, wait, frames=call), Does(2 * MS)))
     program = Acts(
         (Does(20 * MS), Does(75 * MS, SLEEP, frames=("work (/src/app.py:5)",))), 15 * MS, process=1
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.draft import cost, make_finding, place_known
+from warpline.analysis.findings.draft import claim, cost, make_finding, place_known
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
@@ -38,8 +38,11 @@ _ACKNOWLEDGED_NS = (36_000_000, 60_000_000)
 """Linux delays an acknowledgement by at least 40 ms (TCP_DELACK_MIN, include/net/tcp.h)."""
 _SPREAD_NS = 6_000_000
 """Delays farther from their median than this have another cause."""
-_SMALL_BYTES = 1400
-"""A send smaller than an Ethernet segment is held back while another one is unacknowledged (RFC 896)."""
+_SMALL_BYTES, _SMALL_LOCAL_BYTES = 1400, 65_000
+"""A send smaller than a segment is held back while another one is unacknowledged (RFC 896): a segment of Ethernet, and
+one of Linux's loopback.
+"""
+_LOCAL = re.compile(r"\b127\.|\[?::1\b")
 _FEWEST, _FEWEST_LOOKUPS, _FEWEST_POLLS = 5, 5, 20
 _SENDING = re.compile(r"(^|\.)(send|sendall|sendmsg|write|writelines|flush|request|putrequest|endheaders)$")
 _AT_MOST_LINES = 60
@@ -49,7 +52,7 @@ _AT_MOST_LINES = 60
 def find_delayed_acknowledgements(case: Case) -> Iterator[Finding]:
     """Find two small sends followed by an answer that is late by the time of a delayed acknowledgement."""
     calls = case.once(read_calls)
-    network = calls.take(named(case, calls, (*_SENDS, *_RECEIVES)) & (calls.object >= 0))
+    network = _exchanges(case, calls)
     for thread in np.unique(network.thread).tolist():
         own = network.of_thread(thread)
         late = _late_answers(case, own)
@@ -66,11 +69,25 @@ def find_delayed_acknowledgements(case: Case) -> Iterator[Finding]:
             "acknowledges the first.",
             count=len(late), delay=format_duration(delay), place=place_known(where), **cost(case, time_ns),
         )  # fmt: skip
-        yield from make_finding(
+        yield from claim(case, pieces, make_finding(
             case, name="delayed_acknowledgement", title=english("Small sends wait for acknowledgements"), text=text,
             pieces=pieces, gain_ns=min(case.gain_ns(_waits_during(case, answers)), time_ns), where=where, time_ns=0,
             remedy=english("Send each request in one call, or set TCP_NODELAY on the socket."),
-        )  # fmt: skip
+        ))  # fmt: skip
+
+
+def _exchanges(case: Case, calls: LibraryCalls) -> LibraryCalls:
+    """The sends and receives of sockets. A socket with a timeout waits in a poll, which then stands for the receive."""
+    is_long = calls.stop - calls.start >= _ACKNOWLEDGED_NS[0]
+    is_exchange = named(case, calls, (*_SENDS, *_RECEIVES)) & (calls.object >= 0)
+    calls = calls.take(is_exchange | (named(case, calls, POLLS) & is_long))
+    keep = ~named(case, calls, POLLS)
+    follows = named(case, calls, _RECEIVES)[1:] & (calls.thread[1:] == calls.thread[:-1])
+    waits = np.flatnonzero(~keep[:-1] & follows)
+    sockets = calls.object.copy()
+    sockets[waits] = sockets[waits + 1]
+    keep[waits], keep[waits + 1] = True, False
+    return replace(calls, object=sockets).take(keep)
 
 
 def _late_answers(case: Case, own: LibraryCalls) -> Int64Array:
@@ -82,7 +99,7 @@ def _late_answers(case: Case, own: LibraryCalls) -> Int64Array:
     late: Int64Array = at[
         ~sends[at] & sends[at - 1] & sends[at - 2]
         & (own.object[at] == own.object[at - 1]) & (own.object[at] == own.object[at - 2])
-        & (own.result[at - 1] > 0) & (own.result[at - 1] < _SMALL_BYTES)
+        & (own.result[at - 1] > 0) & (own.result[at - 1] < _segment_bytes(case, own)[at - 1])
         & (lengths[at] >= low) & (lengths[at] <= high)
     ]  # fmt: skip
     if not len(late):
@@ -90,6 +107,14 @@ def _late_answers(case: Case, own: LibraryCalls) -> Int64Array:
     usual = float(np.median(lengths[late]))
     close: Int64Array = late[np.abs(lengths[late] - usual) <= _SPREAD_NS]
     return close
+
+
+def _segment_bytes(case: Case, calls: LibraryCalls) -> Int64Array:
+    """From how many bytes on a send on the socket of each call is not small."""
+    sockets, inverse = np.unique(calls.object, return_inverse=True)
+    texts = case.view.capture.strings.get(sockets.tolist())
+    limits = [_SMALL_LOCAL_BYTES if _LOCAL.search(text) else _SMALL_BYTES for text in texts]
+    return np.array(limits, np.int64)[inverse.reshape(-1)]
 
 
 def _sending_place(case: Case, sends: LibraryCalls, answers: LibraryCalls) -> Where:
@@ -184,7 +209,7 @@ def find_empty_polls(case: Case) -> Iterator[Finding]:
 
 
 rules = (
-    Rule("delayed_acknowledgements", "outside", find_delayed_acknowledgements),
+    Rule("delayed_acknowledgements", "outside", find_delayed_acknowledgements, order=57),
     Rule("lookups", "outside", find_lookups),
     Rule("empty_polls", "outside", find_empty_polls),
 )

@@ -52,7 +52,7 @@ def find_cores(case: Case) -> Iterator[Finding]:
     crowded = case.crowded_ns(cores)
     title = english("Waiting for a core")
     if crowded < NOTE * case.fair_ns or not taken:
-        outside = 100 * case.outside_ns / max(waited, 1)
+        outside = 100 * case.outside_ns / max(case.core_waits_ns, 1)
         text = english(
             "{time} of {whole} ({percent:.0f} %) is spent ready to run but without a CPU core. Other programs on this "
             "machine used {outside:.0f} % of the cores during that time.",

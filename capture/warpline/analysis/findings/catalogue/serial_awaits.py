@@ -44,6 +44,7 @@ _SHORTEST_NS = 200_000
 _MOSTLY = 0.8
 """Share of the waiting time with a single reply outstanding."""
 _TOGETHER = re.compile(r"(^|\.)(gather|wait|as_completed|TaskGroup|sleep|get|put|drain|acquire|join)$")
+_EVENT_LOOP = re.compile(r"[/\\](asyncio|trio|uvloop|anyio|tornado|curio|gevent)[/\\]")
 _REMEDY = english(
     "Start requests that do not depend on each other at the same time and await them together: asyncio.gather or a "
     "TaskGroup, with a semaphore as limit."
@@ -64,6 +65,8 @@ def find_serial_awaits(case: Case) -> Iterator[Finding]:
     alone = waits[outstanding[waits] == 1]
     waited = int((calls.stop[waits] - calls.start[waits]).sum())
     if len(alone) < _MANY or int((calls.stop[alone] - calls.start[alone]).sum()) < _MOSTLY * waited:
+        return
+    if not _is_event_loop(case, calls.take(alone)):
         return
     root = case.pieces.root
     starts = calls.start[alone]
@@ -113,6 +116,15 @@ def find_serial_timers(case: Case) -> Iterator[Finding]:
         gain_ns=case.gain_of_pieces(all_but_longest(case, pieces, case.pieces.root[pieces])), where=where,
         worst=Severity.NOTE, remedy=_REMEDY,
     ))  # fmt: skip
+
+
+def _is_event_loop(case: Case, polls: LibraryCalls) -> bool:
+    """Whether an event loop makes the polls: a blocking socket with a timeout polls, too."""
+    if not named(case, polls, ("poll",)).all():
+        return True
+    stacks = np.unique(polls.stack[polls.stack >= 0]).tolist()
+    frames = case.view.capture.stack_frames
+    return any(_EVENT_LOOP.search(frame) for stack in stacks for frame in frames(stack))
 
 
 def _loop_that_awaits(case: Case, where: Where) -> Where | None:

@@ -45,18 +45,19 @@ class _JointKind:
 
     def _runs(self) -> list[tuple[LanePiece, KindTable, slice]]:
         if self._found is None:
-            self._found = []
+            found: list[tuple[LanePiece, KindTable, slice]] = []
             for number, part in enumerate(self._parts):
                 table = part.places.capture.kinds.get(self._name)
                 if table is not None:
                     pieces = [piece for piece in self._joint.pieces if piece.part == number]
                     borders = table.places_of([(piece.first, piece.stop) for piece in pieces]).tolist()
-                    self._found += [
+                    found += [
                         (piece, table, slice(*border))
                         for piece, border in zip(pieces, borders, strict=True)
                         if border[1] > border[0]
                     ]
-            self._found.sort(key=lambda run: run[0].row)
+            # Panels' threads and the window's ask at the same time: nobody may see a part of it.
+            self._found = sorted(found, key=lambda run: run[0].row)
         return self._found
 
     def rows(self, dtype: type[np.uint32 | np.int64]) -> Array:

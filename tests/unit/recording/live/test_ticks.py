@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from warpline.recording.live.reading import GrowingSpools
 from warpline.recording.live.snapshots import since_start
 from warpline.recording.sources.registry import lasting_types, passing_places, passing_types
 from warpline.storage import Capture, open_capture, open_part
+from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.live.growing import GrowingCapture
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -107,6 +109,29 @@ def test_joined_ticks_show_what_a_snapshot_shows(tmp_path: Path, seed: int) -> N
                 assert len(values) == len(valid) == len(mine)
             assert int(settled.sum()) > 0
     np.testing.assert_array_equal(np.sort(joined.lanes.first), joined.lanes.first)
+    ticks.close()
+
+
+def test_threads_that_ask_at_once_get_whole_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Growing(tmp_path)
+    ticks, growing = Ticks(recording, tmp_path), GrowingCapture()
+    for number in range(3):
+        recording.push("x", (1 + number * 500) * MS, thread=1, level=0)
+        recording.pop((1 + number * 500 + 100) * MS, thread=1, level=0)
+        tick = ticks.tick(anew=False)
+        joined = growing.add(open_part(tick.path), tick.kept_ns, tick.head_ns)
+    meanwhile: list[int] = []
+    places_of = KindTable.places_of
+
+    def slow(table: KindTable, runs: Sequence[tuple[int, int]]) -> np.ndarray:
+        if not meanwhile:  # another thread, while the first one is at it
+            meanwhile.append(0)
+            meanwhile[0] = len(joined._columns.column("kinds/range/row", ""))
+        return places_of(table, runs)
+
+    monkeypatch.setattr(KindTable, "places_of", slow)
+    assert len(joined.kinds["range"].index_rows) == 3
+    assert meanwhile == [3]
     ticks.close()
 
 

@@ -92,9 +92,9 @@ class Case:
         """The segments of all actors."""
         return self.graph.segments
 
-    @cached_property
+    @property
     def doing(self) -> IntArray:
-        """A number for the cause and place of each segment."""
+        """A number for the cause and place of each segment; computed anew, as it would take much memory."""
         return doing_of(self.segments, self.group_of_segment)
 
     @property
@@ -153,11 +153,6 @@ class Case:
         if waited * 50 < self.whole_ns:
             return waited
         return max(waited - sum(self.ran_while_waiting.values()) // self.cores, 0)
-
-    @property
-    def knows_cores(self) -> bool:
-        """Whether the capture tells how many cores the machine has; traces of frameworks do not."""
-        return any(track.role == "core" for track in self.view.capture.tracks)
 
     @cached_property
     def cores(self) -> int:
@@ -263,18 +258,22 @@ class Case:
 
         At most their length, and the waits for a core of the code that runs in them.
         """
-        removed = np.zeros(len(self.segments), np.float64)
+        parts = [pieces[first : first + _AT_ONCE] for first in range(0, len(pieces), _AT_ONCE)]
+        # Only the segments between the first and the last leaf can change.
+        low = min((int(self.pieces.leaf[part].min()) for part in parts), default=0)
+        high = max((int(self.pieces.leaf[part].max()) for part in parts), default=-1) + 1
+        removed = np.zeros(high - low, np.float64)
         whole = 0
-        for first in range(0, len(pieces), _AT_ONCE):
-            part = pieces[first : first + _AT_ONCE]
+        for part in parts:
             length = self.pieces.length[part]
             whole += int(length.sum())
-            np.add.at(removed, self.pieces.leaf[part], length)
-        keep = np.ones(len(removed), np.float32)
-        for first in range(0, len(removed), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
+            np.add.at(removed, self.pieces.leaf[part] - low, length)
+        keep = np.ones(len(self.segments), np.float32)
+        for first in range(low, high, _AT_ONCE):
+            some = slice(first, min(first + _AT_ONCE, high))
             length = self.segments.stop[some] - self.segments.start[some]
-            keep[some] = np.clip(1 - removed[some] / np.maximum(length, 1), 0.0, 1.0)
+            share = removed[some.start - low : some.stop - low] / np.maximum(length, 1)
+            keep[some] = np.clip(1 - share, 0.0, 1.0)
         del removed
         keep = with_core_waits(self.segments, keep)
         waits = self.pieces_of_category(NUMBER["runnable"])

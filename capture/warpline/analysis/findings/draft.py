@@ -14,6 +14,7 @@ from warpline.analysis.findings.causes import TITLES, Cause
 from warpline.analysis.findings.finding import Doing, Evidence, Finding, Hop, Severity, Where
 from warpline.analysis.findings.knowledge import for_lines
 from warpline.analysis.findings.segments import IntArray, distinct
+from warpline.analysis.framework.allocation import release_freed
 from warpline.analysis.framework.fitting import fit_names
 from warpline.i18n import english, joined
 from warpline.model.times import format_duration
@@ -23,6 +24,8 @@ BoolArray = npt.NDArray[np.bool_]
 CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
 """Severity limits: the share of the range that fixing the finding could save."""
 _ROWS = 20
+_AT_ONCE = 1 << 20
+"""How many pieces are looked at together."""
 _SAME_MOMENT_NS = 2_000
 """A thread may appear blocked this long before its call appears to begin."""
 _LONG = 80
@@ -276,22 +279,20 @@ def where_of(case: Case, pieces: Int64Array, deepest: bool = True) -> Where:
 def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
     """Evidence for some pieces: their stretches, the longest events, and the tracks of all actors in their chains."""
     all_pieces = case.pieces
-    start, stop = all_pieces.start[pieces], all_pieces.stop[pieces]
     new = np.ones(len(pieces), bool)
-    new[1:] = start[1:] != stop[:-1]
+    new[1:] = all_pieces.start[pieces[1:]] != all_pieces.stop[pieces[:-1]]
     first = np.flatnonzero(new)
-    ends = np.append(first[1:], len(pieces)) - 1
-    ranges = np.column_stack((start[first], stop[ends]))
-    longest = np.arange(len(start))
-    if len(start) > _ROWS * 4:
-        longest = np.argpartition(start - stop, _ROWS * 4)[: _ROWS * 4]
-    by_length = longest[np.argsort((start - stop)[longest], kind="stable")]
-    rows = case.segments.row[all_pieces.leaf[pieces[by_length]]]
+    ranges = np.empty((len(first), 2), np.int64)
+    ranges[:, 0] = all_pieces.start[pieces[first]]
+    ranges[:, 1] = all_pieces.stop[pieces[np.append(first[1:], len(pieces)) - 1]]
+    del new, first
+    rows = case.segments.row[all_pieces.leaf[_longest(case, pieces)]]
     shown = dict.fromkeys(row for row in rows.tolist() if row >= 0)
     seen = np.zeros(int(case.segments.actor.max(initial=0)) + 1, bool)
     for column in range(all_pieces.path.shape[1]):
-        at = all_pieces.path[:, column][pieces]
-        seen[case.segments.actor[at[at >= 0]]] = True
+        for begin in range(0, len(pieces), _AT_ONCE):
+            at = all_pieces.path[:, column][pieces[begin : begin + _AT_ONCE]]
+            seen[case.segments.actor[at[at >= 0]]] = True
     actors = np.flatnonzero(seen).tolist()
     track_of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
     tracks = [track_of_thread[actor] for actor in actors if actor in track_of_thread]
@@ -300,6 +301,19 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
         tuple(list(shown)[:_ROWS]),
         tuple(tracks) or case.target.tracks[:1],
     )
+
+
+def _longest(case: Case, pieces: Int64Array) -> Int64Array:
+    """The longest pieces, longest first."""
+    chosen = pieces[:0]
+    for begin in range(0, len(pieces), _AT_ONCE):
+        some = np.concatenate([chosen, pieces[begin : begin + _AT_ONCE]])
+        length = case.pieces.length[some]
+        if len(some) > _ROWS * 4:
+            best = np.sort(np.argpartition(-length, _ROWS * 4)[: _ROWS * 4])
+            some, length = some[best], length[best]
+        chosen = some[np.argsort(-length, kind="stable")]
+    return chosen
 
 
 def leaves_like(case: Case, pieces: Int64Array) -> BoolArray:
@@ -340,6 +354,8 @@ def make_finding(
     when the pieces run. ``path`` is the chain to show (None: the usual one). The severity follows from the gain, or
     from ``rated_ns`` where that is longer.
     """
+    if len(pieces) >= _AT_ONCE:
+        release_freed()  # the replay for the gain took as much memory as all that follows
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
     runs = bool((case.segments.cause[case.pieces.leaf[pieces]] == Cause.RUNNING).any())
     gain_ns = min(max(gain_ns, 0), time_ns + case.core_waits_ns * runs if time_ns else case.whole_ns)

@@ -53,6 +53,8 @@ _ON_PATH = 0.01
 _DELAYS = 0.02
 """Share of the target's time from which a cause at a place counts as delaying it."""
 _LARGEST_KEY = 1 << 32
+_AT_ONCE = 1 << 20
+"""How many pieces are added up together."""
 
 
 def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -> Case:
@@ -156,8 +158,13 @@ def _delaying(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray
     # Codes of a damaged capture may be anything.
     if key.min(initial=0) < 0 or key.max(initial=0) > _LARGEST_KEY:
         key = np.unique(key, return_inverse=True)[1]
-    explained = np.bincount(key[pieces.leaf], pieces.length, int(key.max(initial=0)) + 1)
-    delays: BoolArray = (explained > _DELAYS * pieces.length.sum())[key]
+    explained = np.zeros(int(key.max(initial=0)) + 1)
+    for first in range(0, len(pieces), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        explained += np.bincount(
+            key[pieces.leaf[some]], pieces.stop[some] - pieces.start[some], len(explained)
+        )
+    delays: BoolArray = (explained > _DELAYS * explained.sum())[key]
     return delays
 
 

@@ -13,17 +13,17 @@ from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
 
 Int64Array = npt.NDArray[np.int64]
-_AT_ONCE = 1 << 19
+_AT_ONCE = 1 << 18
 """How many events are looked at together."""
 
 
 def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds: Sequence[str]) -> Int64Array:
     """Row of the innermost event of these kinds around moments (capture ns) on threads, −1 for none."""
     rows = np.full(len(times), -1, np.int64)
-    if not len(times):
+    present = [kind for kind in kinds if kind in view.capture.kinds]
+    if not len(times) or not present:
         return rows
     tracks_of = places_by_value(threads_of_tracks(view))
-    present = [kind for kind in kinds if kind in view.capture.kinds]
     for number, here in places_by_value(thread).items():
         tracks = tracks_of.get(number, ())
         for part in _in_parts(view, here, times, present, frozenset(np.asarray(tracks, np.int64).tolist())):

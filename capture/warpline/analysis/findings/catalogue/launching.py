@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.kernels.elementwise import optimizer_share
 from warpline.analysis.findings.kernels.memory_room import with_room
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import distinct
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
@@ -34,6 +36,8 @@ _TINY_NS = 10_000
 """Roughly the length of a launch: shorter kernels end before the next one can be launched."""
 _LATE_NS = 200_000
 """In longer gaps the CPU does something other than launching."""
+_AT_ONCE = 1 << 20
+"""How many pieces are looked at together."""
 _MOST = 0.5
 _ALL = 0.9
 _SET_DEVICE = re.compile(r"^(cuda|hip)SetDevice$|^cuCtxSetCurrent$")
@@ -82,12 +86,8 @@ def find_host(case: Case) -> Iterator[Finding]:
     where = host_place(case, pieces)
     time = int(case.pieces.length[pieces].sum())
     gain = case.gain_of_pieces(pieces)
-    durations = [part.duration for part in case.view.batches("kernel", case.gpu.gpu.tracks)]
-    count = sum(map(len, durations))
-    median = int(np.median(np.concatenate(durations))) if count else 0
-    start, stop = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
-    short_ns = int((stop - start)[stop - start < _LATE_NS].sum())
-    if count and median < _TINY_NS and short_ns >= _MOST * time:
+    count, median = _kernel_durations(case, case.gpu.gpu.tracks)
+    if count and median < _TINY_NS and _short_ns(case, pieces) >= _MOST * time:
         yield from make_finding(
             case, name="gpu_launch_bound", title=english("Kernels shorter than their launch"),
             text=english_n(
@@ -102,8 +102,23 @@ def find_host(case: Case) -> Iterator[Finding]:
             needs=line_needed(case, where),
         )  # fmt: skip
         return
+    del pieces
     yield from _late_launches(case, pieces_of(case, "host"))
     yield from _slow_starts(case, pieces_of(case, "launch_latency"))
+
+
+def _kernel_durations(case: Case, tracks: frozenset[int]) -> tuple[int, int]:
+    """How many kernels ran, and the median of their durations, ns."""
+    durations = [part.duration for part in case.view.batches("kernel", tracks)]
+    count = sum(map(len, durations))
+    return count, int(np.median(np.concatenate(durations))) if count else 0
+
+
+def _short_ns(case: Case, pieces: Int64Array) -> int:
+    """The total length of short gaps, ns."""
+    start, stop = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
+    length = stop - start
+    return int(length[length < _LATE_NS].sum())
 
 
 def _late_launches(case: Case, pieces: Int64Array) -> Iterator[Finding]:
@@ -147,19 +162,24 @@ def _late_launches(case: Case, pieces: Int64Array) -> Iterator[Finding]:
 
 def _inside_launches(case: Case, pieces: Int64Array) -> tuple[str, int]:
     """The launching call with the most idle time inside its own calls, and that time, ns."""
-    root = case.pieces.root[pieces]
-    row = case.segments.row[root].astype(np.int64)
-    own = np.flatnonzero((row >= 0) & (case.segments.cause[root] == Cause.LAUNCH))
-    if not len(own):
+    total: Counter[int] = Counter()
+    for first in range(0, len(pieces), _AT_ONCE):
+        part = pieces[first : first + _AT_ONCE]
+        root = case.pieces.root[part]
+        row = case.segments.row[root].astype(np.int64)
+        own = np.flatnonzero((row >= 0) & (case.segments.cause[root] == Cause.LAUNCH))
+        if not len(own):
+            continue
+        start, stop = case.view.times_of(row[own])
+        begin, end = case.pieces.start[part[own]], case.pieces.stop[part[own]]
+        inside = np.maximum(np.minimum(end, stop) - np.maximum(begin, start), 0)
+        names, number = distinct(case.view.names(row[own]))
+        for name, time in zip(names.tolist(), np.bincount(number, inside).tolist(), strict=True):
+            total[name] += int(time)
+    if not total:
         return "", 0
-    start, stop = case.view.times_of(row[own])
-    inside = np.minimum(case.pieces.stop[pieces[own]], stop) - np.maximum(
-        case.pieces.start[pieces[own]], start
-    )
-    names, number = np.unique(case.view.names(row[own]), return_inverse=True)
-    total = np.bincount(number.reshape(-1), np.maximum(inside, 0))
-    best = int(np.argmax(total))
-    return case.view.capture.strings[int(names[best])], int(total[best])
+    name, time = total.most_common(1)[0]
+    return case.view.capture.strings[name], time
 
 
 def _slow_starts(case: Case, pieces: Int64Array) -> Iterator[Finding]:
@@ -167,7 +187,8 @@ def _slow_starts(case: Case, pieces: Int64Array) -> Iterator[Finding]:
     if not len(pieces):
         return
     length = case.pieces.length[pieces]
-    longest = pieces[int(np.argmax(length))]
+    longest, time = pieces[int(np.argmax(length))], int(length.sum())
+    del length
     row = int(case.segments.row[case.pieces.root[longest]])
     work = case.view.capture.strings[int(case.view.names(np.array([row]))[0])] if row >= 0 else ""
     gain = case.gain_of_pieces(pieces)
@@ -176,8 +197,8 @@ def _slow_starts(case: Case, pieces: Int64Array) -> Iterator[Finding]:
         text=english(
             "The {device} takes {time} of {whole} ({percent:.0f} %) to start launched work, {longest} of it before "
             "{work}.",
-            longest=format_duration(int(length.max())), work=shortened(work),
-            **cost(case, int(length.sum())),
+            longest=format_duration(int(case.pieces.length[longest])), work=shortened(work),
+            **cost(case, time),
         ),
         pieces=pieces, gain_ns=gain, with_factor=True, where=Where(kernel=work),
         remedy=english(

@@ -63,9 +63,6 @@ def find_loading(case: Case) -> Iterator[Finding]:
     description = describe(case, pieces)
     if description.part is not None:
         gain = round(gain * description.part)  # the rest of the work stays
-    elif describe is _in_main and case.knows_cores:
-        # Workers would do the same work on the cores there are.
-        gain = min(gain, max(case.whole_ns - case.outside_ns - case.core_time_ns, 0))
     prefix = "gpu_" if case.target.gpu is not None else ""
     needs = line_needed(case, description.where)
     yield from make_finding(

@@ -65,9 +65,10 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
     pieces = unclaimed(case, (waits >= 0) & (waits != case.pieces.root) & is_idle)
     if not len(pieces):
         return
-    for group in groups(case, pieces, case.doing[waits[pieces]].astype(np.int64)):
-        kind = int(case.doing[waits[group.pieces[0]]])
-        work = np.flatnonzero((case.doing == kind) & in_pool)
+    doing = case.doing
+    for group in groups(case, pieces, doing[waits[pieces]].astype(np.int64)):
+        kind = int(doing[waits[group.pieces[0]]])
+        work = np.flatnonzero((doing == kind) & in_pool)
         start, stop = case.segments.start[work], case.segments.stop[work]
         workers = len(np.unique(case.segments.actor[work]))
         calls = count_calls(case, work)

@@ -47,7 +47,7 @@ class TargetWork:
         """The group of each kernel (event rows); −1 for unknown work."""
         known = self.work.row
         if not len(known):
-            return np.full(len(rows), -1, np.int64)
+            return np.broadcast_to(np.int64(-1), len(rows))
         place = np.minimum(np.searchsorted(known, rows), len(known) - 1)
         return np.where(known[place] == rows, self.work.group[place], -1)
 

@@ -8,6 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from tests.fidelity.languages import LANGUAGES, LANGUAGES_NEED
 from tests.fidelity.sandboxed import RAW_GO, SANDBOXED, SANDBOXED_NEED, SCRIPTS
 
 OURS = "WARPLINE|INJECTION64|LD_PRELOAD|INTEL_LIBITTNOTIFY64|INTEL_JIT|PYTHONPATH|^_="
@@ -172,6 +173,7 @@ RUNTIMES: dict[str, list[str]] = {
     ),
     "sessions": _shell(_SESSIONS),
     **SANDBOXED,
+    **LANGUAGES,
     "library loader": _shell("ldd x.so 2>&1; LD_DEBUG=help ls 2>&1 | head -3; ls /nowhere 2>&1"),
 }  # fmt: skip
 """By name, as `programs.PROGRAMS`."""
@@ -198,6 +200,7 @@ NEEDED = {
     "sandbox with a root of its own": ("bwrap",),
     "root folder changed": ("unshare", "chroot"),
     **SANDBOXED_NEED,
+    **LANGUAGES_NEED,
 }
 """What must be installed for those whose first word does not say it."""
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from warpline.cli import main
+from warpline.cli.query_shell import run_shell
+from warpline.query.session import QuerySession
 
 pytest.importorskip("duckdb")
 
@@ -61,6 +63,28 @@ def test_shortened_texts_are_told(
         out = capsys.readouterr().out
         assert out.count("Texts are shortened to fit; --format csv prints all of them.") == told
         assert max(map(len, out.splitlines())) <= 80
+
+
+def test_an_interrupt_ends_the_query_not_the_session(
+    session: QuerySession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed, asked = ["SELECT 2;", "SELECT 1;"], list[str]()
+
+    def line(_prompt: str) -> str:
+        if not typed:
+            raise EOFError
+        return typed.pop()
+
+    def show(sql: str) -> None:
+        asked.append(sql)
+        if sql == "SELECT 1;":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", line)
+    run_shell(session, show)
+    assert asked == ["SELECT 1;", "SELECT 2;"]
+    assert "cancelled" in capsys.readouterr().out
 
 
 def test_options_may_stand_anywhere(sql_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

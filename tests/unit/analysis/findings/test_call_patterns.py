@@ -183,12 +183,18 @@ def test_connections_that_are_kept_or_cheap_are_no_finding(tmp_path: Path, calls
     assert "connection_per_request" not in findings_of(tmp_path / "run.h5", calls, WaitKind.NETWORK)
 
 
+@pytest.mark.parametrize("is_read_back", [False, True])
 @pytest.mark.parametrize(("count", "is_said"), [(60, True), (10, False)])
-def test_a_file_written_again_for_each_change_is_named(tmp_path: Path, count: int, is_said: bool) -> None:
+def test_a_file_written_again_for_each_change_is_named(
+    tmp_path: Path, count: int, is_said: bool, is_read_back: bool
+) -> None:
     calls = []
     for size in range(count):
         calls.append(Call("open", 2 * MS, 3, "save (/src/state.py:5)", "/data/state.json"))
         calls.append(Call("write", 100_000, 1000 + size, "save (/src/state.py:6)", "/data/state.json"))
+        if is_read_back:
+            calls.append(Call("write", 100_000, 1000, "save (/src/state.py:6)", "/data/state.json"))
+            calls.append(Call("open", 2 * MS, 3, "save (/src/state.py:7)", "/data/state.json"))
     found = findings_of(tmp_path / "run.h5", calls, WaitKind.FILE)
     assert ("rewritten_file" in found) == is_said
     if is_said:

@@ -146,7 +146,12 @@ def _gain_of_function(case: Case, group: WorkGroup, total_ns: int) -> int:
 
 def _with_counts(case: Case, group: WorkGroup, text: str) -> str:
     """The sentence, with how often the line calls the C library and whether its share grows, where that is known."""
-    if group.calls is not None:
+    if group.calls is not None and not group.calls.bytes:
+        text = english(
+            "{sentence} The line makes {count:,} {call} calls.",
+            sentence=text, count=group.calls.count, call=group.calls.name,
+        )  # fmt: skip
+    elif group.calls is not None:
         text = english(
             "{sentence} The line makes {count:,} {call} calls of {size:,.0f} bytes on average.",
             sentence=text, count=group.calls.count, call=group.calls.name, size=group.calls.mean_bytes,

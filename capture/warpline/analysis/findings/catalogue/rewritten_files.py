@@ -11,7 +11,13 @@ from warpline.analysis.findings.draft import claim, cost, make_finding, place_kn
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.wait_kinds import FRAME
-from warpline.analysis.findings.work.calls import named, read_calls, usual_call_place, usual_object
+from warpline.analysis.findings.work.calls import (
+    LibraryCalls,
+    named,
+    read_calls,
+    usual_call_place,
+    usual_object,
+)
 from warpline.analysis.findings.work.running_work import source_files
 from warpline.analysis.findings.work.shapes import serializes
 from warpline.i18n import english
@@ -45,13 +51,15 @@ def find_rewritten_files(case: Case) -> Iterator[Finding]:
     written = int(writes.result[own].sum())
     if own.sum() < _EACH_TIME * count:
         return
+    # Not each opening is for writing: some programs read back what they wrote.
+    times = _openings_to_write(case, calls, code)
     inside = stacks_like(case, lambda frames: _is_inside(frames, where))
     pieces = unclaimed(case, inside[case.pieces.leaf])
     where = _producing_line(case, where)
     text = english(
         "{path} is opened and written again {count:,} times, {size:,.0f} bytes each time. The function does that for "
         "{time} of {whole} ({percent:.0f} %), at {place}.",
-        path=path, count=count, size=written / count, place=place_known(where),
+        path=path, count=times, size=written / max(times, 1), place=place_known(where),
         **cost(case, int(case.pieces.length[pieces].sum())),
     )  # fmt: skip
     yield from claim(case, pieces, make_finding(
@@ -62,6 +70,14 @@ def find_rewritten_files(case: Case) -> Iterator[Finding]:
             "write it once at the end or at intervals, or use a database."
         ),
     ))  # fmt: skip
+
+
+def _openings_to_write(case: Case, calls: LibraryCalls, path: int) -> int:
+    """How many openings of a file are followed by a write before it is opened again."""
+    of_file = calls.take((calls.object == path) & named(case, calls, ("open", *_WRITES)))
+    is_open = named(case, of_file, ("open",))
+    goes_on = of_file.thread[1:] == of_file.thread[:-1]
+    return int(np.count_nonzero(is_open[:-1] & ~is_open[1:] & goes_on))
 
 
 def _is_inside(frames: list[str], where: Where) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from warpline.analysis.findings.segments import distinct, in_order
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+_MOVES_BYTES = re.compile(r"read|write|send|recv")
+"""Functions whose result is a number of bytes; that of open is a descriptor."""
 POLLS = ("poll", "select", "epoll_wait")
 """Calls that wait for descriptors, and return 0 when their timeout ends the wait."""
 _SHOWN = 3
@@ -205,7 +208,7 @@ def calls_text(counts: list[tuple[str, int]]) -> str:
 
 @dataclass(frozen=True)
 class CallCount:
-    """How many calls of a function a line makes, and the bytes they move in total."""
+    """How many calls of a function a line makes, and the bytes they move in total: 0 for one that moves none."""
 
     name: str
     count: int
@@ -258,7 +261,8 @@ def counted_calls(case: Case) -> dict[tuple[str, int | None, str], CallCount]:
     for (file, line, function, name), total in totals.items():
         place = file, line, function
         if place not in most or most[place].count < total:
-            most[place] = CallCount(name, total, moved[file, line, function, name])
+            has_size = _MOVES_BYTES.search(name) is not None
+            most[place] = CallCount(name, total, moved[file, line, function, name] if has_size else 0)
     return most
 
 

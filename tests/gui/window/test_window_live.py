@@ -162,8 +162,11 @@ def exists(pid: int) -> bool:
 
 
 def test_panels_show_findings_so_far_and_then_those_of_the_whole(
-    qtbot: QtBot, window: MainWindow, start: Start
+    qtbot: QtBot, window: MainWindow, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(
+        live_panels, "RENEWED_AFTER_S", 3_600.0
+    )  # a slow machine would take another meanwhile
     page = start()
     document = live_of(qtbot, page)
     window.panels.show_panel("findings")
@@ -171,7 +174,13 @@ def test_panels_show_findings_so_far_and_then_those_of_the_whole(
     panel = window.panels.panel("findings")
     assert panel is not None
     assert isinstance(panel.document, Still)
+    qtbot.waitUntil(
+        lambda: (panel := window.panels.panel("findings")) is not None and " · so far · " in panel.scope,
+        timeout=TIMEOUT_MS,
+    )
     # Its capture stays open while the timeline goes on.
+    panel = window.panels.panel("findings")
+    assert panel is not None
     still = panel.document.capture
     grown(qtbot, document)
     assert panel.document.capture is still is not document.capture

@@ -282,6 +282,8 @@ class FindingsPanel(ComputedPanel):
         who, time = translated(budget.waited_for), format_duration(budget.stop_ns - budget.start_ns)
         if request.range_ns is not None:
             return tr("{who} · selected range · {time}", who=who, time=time)
+        if self.document.live_edge is not None:
+            return tr("{who} · so far · {time}", who=who, time=time)
         if (budget.start_ns, budget.stop_ns) == self.document.capture.span:
             return tr("{who} · whole capture · {time}", who=who, time=time)
         return f"{who} · {time}"

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
 
 from warpline.i18n import english, tr
+from warpline.interchange.framework.columns import MAX_TIME_NS
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
 from warpline.interchange.framework.json_parts import DECODING_ERRORS, JsonParts, decode_elements
@@ -34,15 +35,17 @@ _HEAD = re.compile(
 _KERNEL_TIME = "_kernel_time"
 _AXES = tuple(f"{part}_{axis}" for part in ("grid", "block") for axis in "xyz")
 _MOST = 1 << 31
+_MOST_US = MAX_TIME_NS // 1000
+_Number = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
 
 
 class _Event(msgspec.Struct, gc=False):
     cat: str
-    pid: int
-    tid: int
+    pid: _Number
+    tid: _Number
     name: str
-    ts: int
-    dur: int
+    ts: Annotated[int, msgspec.Meta(ge=-_MOST_US, le=_MOST_US)]
+    dur: Annotated[int, msgspec.Meta(ge=0, le=_MOST_US)]
     args: dict[str, Any] = {}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _HEAD = re.compile(rb'\s*\{\s*"(?:calls|configuration|device_metrics)"\s*:')
 _DURATION, _NAME, _DEVICE, _SHAPES = "Duration (us)", "Name", "Device", "Argument Shapes"
-_LONGEST_US = 1e12
+_LONGEST_US = 1e9
 _GPUS = ("cuda", "rocm", "vulkan", "opencl", "metal", "webgpu")
 
 

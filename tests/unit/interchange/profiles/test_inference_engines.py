@@ -47,6 +47,33 @@ def test_a_profile_of_onnx_runtime_that_ends_early_opens_as_far_as_it_goes(tmp_p
         )
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ts", (1 << 64) - 1),
+        ("ts", (1 << 63) - 1),
+        ("dur", (1 << 63) - 1),
+        ("dur", -1),
+        ("pid", 10**20 - 1),
+        ("tid", 10**20 - 1),
+    ],
+)
+def test_events_of_onnx_runtime_with_impossible_numbers_are_damaged(
+    tmp_path: Path, field: str, value: int
+) -> None:
+    path = text_file(tmp_path, onnx_text([*ORT[:-1], {**ORT[-1], field: value}]), "onnxruntime_profile.json")
+    capture = imported(tmp_path, path)
+    assert skipped(capture) == {"events": 1}
+    assert "model_run" not in {row[0] for row in rows(capture, "range")}
+
+
+def test_the_greatest_numbers_of_onnx_runtime_open(tmp_path: Path) -> None:
+    most = {"pid": (1 << 63) - 1, "tid": (1 << 63) - 1, "ts": 1 << 50, "dur": 1 << 50}
+    path = text_file(tmp_path, onnx_text([*ORT[:-1], {**ORT[-1], **most}]), "onnxruntime_profile.json")
+    (run,) = [row for row in rows(imported(tmp_path, path), "range") if row[0] == "model_run"]
+    assert run[2] == 1000 << 50
+
+
 def test_executed_layers_of_openvino_follow_each_other(tmp_path: Path) -> None:
     path = text_file(tmp_path, OPENVINO, "benchmark_detailed_counters_report.csv")
     assert detect(path).name == "openvino"
@@ -65,5 +92,7 @@ def test_calls_of_tvm_are_operators_of_the_cpu_and_kernels_of_a_gpu(tmp_path: Pa
     assert [row[::2] for row in rows(capture, "operator")] == [("fused_dense", 12_300)]
     assert [row[::2] for row in rows(capture, "kernel")] == [("fused_conv2d_kernel", 40_000)]
     assert skipped(capture) == {"calls": 1}
+    too_long = tvm_report().replace('"microseconds": 12.3', '"microseconds": 2e9')
+    assert skipped(imported(tmp_path, text_file(tmp_path, too_long, "long.json"))) == {"calls": 2}
     with pytest.raises(ImportFormatError, match="damaged"):
         import_files([text_file(tmp_path, tvm_report()[:-30], "cut.json")], tmp_path / "out.h5")

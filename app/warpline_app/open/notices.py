@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.library.losses import LEAST_SHARE, lost_ratio, meaning_of, share_text
-from warpline.library.program_end import how_it_failed, last_words
+from warpline.library.program_end import how_it_failed
 from warpline_app.open.source_titles import source_title
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _failure(capture: Capture, title: str, console_text: str) -> list[OpeningNot
     failure = how_it_failed(end)
     if not failure:
         return []
-    error = last_words(end)
+    error = end.last_words
     text = tr("{name}: the program {failure}", name=title, failure=failure) + (f": {error}" if error else "")
     return [OpeningNotice(text, has_output=bool(end.stderr_tail or console_text))]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
+from warpline.model.tracks import signal_name
 
 if TYPE_CHECKING:
     from warpline.model import ProgramEnd
@@ -16,23 +16,12 @@ _HEADS_OF_DUMPS = ("Fatal Python error: ", "Timeout (")
 
 
 def how_it_failed(end: ProgramEnd) -> str:
-    """``ended with status 1`` or ``was ended by signal 9 (SIGKILL)``; empty where it did not fail as far as is known.
-
-    For a program run in a shell, 128 + n stands for signal n, as shells report it.
-    """
-    status = end.exit_status
-    number = end.exit_signal
-    if number is None and status is not None and status > 128 and _signal_name(status - 128):
-        number = status - 128
+    """``ended with status 1`` or ``was ended by signal 9 (SIGKILL)``; empty where no failure is known."""
+    status, number = end.exit_status, end.signal
     if number is not None:
-        name = _signal_name(number)
+        name = signal_name(number)
         return tr("was ended by signal {number}{name}", number=number, name=f" ({name})" if name else "")
     return tr("ended with status {number}", number=status) if status else ""
-
-
-def last_words(end: ProgramEnd) -> str:
-    """The last line the program wrote to its standard error, empty where none is known."""
-    return next((line.strip() for line in reversed(end.stderr_tail or ()) if line.strip()), "")
 
 
 def shown_tail(end: ProgramEnd, most: int) -> list[str]:
@@ -43,10 +32,3 @@ def shown_tail(end: ProgramEnd, most: int) -> list[str]:
     shown = tail[-most:]
     heads = [line for line in tail[: -len(shown)] if line.startswith(_HEADS_OF_DUMPS)]
     return [heads[-1], "…", *shown[2:]] if heads and most > 2 else shown
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return ""

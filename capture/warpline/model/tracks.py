@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from signal import Signals
 from typing import TypeAlias
 
 AttributeValue: TypeAlias = "str | int | float | bool"
@@ -123,6 +124,25 @@ class ProgramEnd:
     exit_status: int | None = None
     exit_signal: int | None = None
     stderr_tail: tuple[str, ...] | None = None
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended it, None without one: for a program run in a shell, status 128 + n stands for n."""
+        status = self.exit_status or 0
+        return status - 128 if self.exit_signal is None and signal_name(status - 128) else self.exit_signal
+
+    @property
+    def last_words(self) -> str:
+        """The last line of its standard error, empty where none is known."""
+        return next((line.strip() for line in reversed(self.stderr_tail or ()) if line.strip()), "")
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9, empty for a number that is no signal here."""
+    try:
+        return Signals(number).name
+    except ValueError:
+        return ""
 
 
 @dataclass(frozen=True)

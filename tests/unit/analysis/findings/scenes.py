@@ -47,10 +47,16 @@ class Acts:
 
 
 def scene(
-    path: Path, threads: list[Acts], name: str = "python", meta: Mapping[str, object] | None = None
+    path: Path,
+    threads: list[Acts],
+    name: str = "python",
+    meta: Mapping[str, object] | None = None,
+    cores: int = 0,
 ) -> Capture:
-    """A capture of the threads; process 0 is the parent of all others."""
+    """A capture of the threads; process 0 is the parent of all others. ``cores`` are recorded, 0: it is unknown."""
     builder = CaptureBuilder(path)
+    for core in range(cores):
+        builder.track(f"cpu/{core}", title=f"Core {core}", role="core")
     builder.meta.update(meta or {})
     processes: dict[int, int] = {}
     tids: list[int] = []

@@ -353,11 +353,11 @@ def test_time_before_or_after_the_steps_is_told_when_it_is_much(tmp_path: Path) 
     for begin, says in (
         (
             400,
-            "400.0 ms of the 1.000 s recorded (40 %) pass before the first step; the largest part goes to: waiting",
+            "400.0 ms of the 1.000 s recorded (40 %) pass before the first step, most of it in: waiting",
         ),
         (
             100,
-            "300.0 ms of the 1.000 s recorded (30 %) pass after the last step; the largest part goes to: sleeping",
+            "300.0 ms of the 1.000 s recorded (30 %) pass after the last step, most of it in: sleeping",
         ),
         (250, ""),
     ):
@@ -368,8 +368,17 @@ def test_time_before_or_after_the_steps_is_told_when_it_is_much(tmp_path: Path) 
         assert [one.severity for one in found] == (["note"] if says else [])
         assert all(one.text.startswith(says) and one.time_ns == one.gain_ns == 0 for one in found)
         if begin == 400:
-            assert "warpline check --range 0.000s:0.400s" in found[0].remedy
+            assert found[0].remedy == "To analyse this part: warpline check --range 0.000s:0.400s."
             assert found[0].evidence.ranges.tolist() == [[0, 400 * MS]]
+
+
+def test_a_part_outside_the_steps_without_a_main_cause_names_the_largest(tmp_path: Path) -> None:
+    kinds = (WaitKind.FILE, WaitKind.SLEEP, WaitKind.NETWORK)
+    states: States = [((160 - 20 * at) * MS, 2, int(kind), 0) for at, kind in enumerate(kinds)]
+    steps = [(at * MS, (at + 50) * MS) for at in range(420, 920, 50)]
+    with threads_capture(tmp_path / "mixed.h5", [[*states, (500 * MS, 0, 0, 0)]], steps) as capture:
+        found = [one for one in diagnose(View(capture)).findings if one.id == "outside_steps"]
+    assert "pass before the first step; the largest part is: waiting" in found[0].text
 
 
 @pytest.mark.parametrize(
@@ -381,7 +390,13 @@ def test_time_before_or_after_the_steps_is_told_when_it_is_much(tmp_path: Path) 
             {"exit_status": 1, "stderr_tail": ["Traceback", "KeyError: 'x'", ""]},
             "The program ended with status 1. The last line of its standard error: KeyError: 'x'",
         ),
-        ({"exit_signal": 11}, "The program ended with status 139."),
+        ({"exit_signal": 11}, "The program was killed by signal 11 (SIGSEGV)."),
+        (
+            {"exit_status": 139, "stderr_tail": ["Fatal"]},
+            "The program was killed by signal 11 (SIGSEGV). The last line of its standard error: Fatal",
+        ),
+        ({"exit_status": 200}, "The program ended with status 200."),
+        ({"exit_signal": 77}, "The program ended with status 205."),
         ({"exit_status": 130, "exit_signal": 2, "stderr_tail": ["KeyboardInterrupt"]}, None),
     ],
 )

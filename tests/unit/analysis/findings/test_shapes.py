@@ -184,6 +184,35 @@ def test_a_thread_for_each_item_costs_more_than_its_work(tmp_path: Path) -> None
     assert first.text.startswith("50 threads are started for single items")
 
 
+@pytest.mark.parametrize("serves_itself", [True, False])
+def test_threads_of_a_server_are_not_started_for_each_item_of_its_clients(
+    tmp_path: Path, serves_itself: bool
+) -> None:
+    # The line that starts two workers waits for replies, too; the server starts a thread for each connection.
+    start_frames = (f"Event.wait ({PYTHON}/threading.py:629)", f"Thread.start ({PYTHON}/threading.py:969)")
+    server_frames = (
+        f"ThreadingMixIn.process_request ({PYTHON}/socketserver.py:697)",
+        f"BaseServer.serve_forever ({PYTHON}/socketserver.py:238)",
+        "main (/src/app.py:92)",
+    )
+    handler_frames = (
+        "do_GET (/src/app.py:12)",
+        f"ThreadingMixIn.process_request_thread ({PYTHON}/socketserver.py:683)",
+    )
+    serves = Does(MS, CONDITION, 0, (*start_frames, *server_frames))
+    idles = Does(3 * MS, POLL, frames=server_frames[1:])
+    starts = Does(MS, CONDITION, 0, (*start_frames, "main (/src/app.py:92)"))
+    asks = Does(3 * MS, NETWORK, 1, ("main (/src/app.py:92)",))
+    roles = [Acts((starts, asks) * 60), Acts((serves, idles) * 60)]
+    handlers = [
+        Acts((Does(MS, SLEEP, frames=handler_frames if number % 2 else ()),), start=4 * MS * number + MS)
+        for number in range(60)
+    ]
+    threads = [*(roles[::-1] if serves_itself else roles), *handlers]
+    found = {finding.id for finding in findings_of(tmp_path / "server.h5", threads)}
+    assert ("thread_per_item" in found) is serves_itself
+
+
 def test_a_process_for_each_item_counts_processes(tmp_path: Path) -> None:
     wait = (
         f"Popen.wait ({PYTHON}/multiprocessing/popen_fork.py:43)",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.unit.analysis.findings.scenes import MS, Acts, Does, scene
 
+from warpline.analysis.findings.catalogue.thread_teams import sets_threads
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.work.kept_graphs import goes_back_through_old_graphs, keeping_line
 from warpline.analysis.findings.work.source_lines import SourceFile
@@ -19,9 +20,11 @@ from warpline.model.waits import WaitKind
 from warpline.storage import CaptureBuilder, open_capture
 
 
-@pytest.mark.parametrize(("helpers", "is_named"), [(3, True), (0, False)])
+@pytest.mark.parametrize(
+    ("helpers", "cores", "shared"), [(3, 2, "2 cores"), (3, 1, "1 core"), (0, 2, ""), (3, 0, "")]
+)
 def test_more_threads_of_a_library_than_cores_are_named_with_their_setting(
-    tmp_path: Path, helpers: int, is_named: bool
+    tmp_path: Path, helpers: int, cores: int, shared: str
 ) -> None:
     program = tmp_path / "train.py"
     program.write_text("import torch\ntorch.set_num_threads(16)\ndef step(x):\n    return x @ x\n")
@@ -29,16 +32,36 @@ def test_more_threads_of_a_library_than_cores_are_named_with_their_setting(
     main = Acts((Does(MS, frames=at), Does(3 * MS, WaitKind.UNKNOWN, frames=at)) * 40)
     helper = Acts((Does(MS, ready=True), Does(MS), Does(2 * MS, WaitKind.UNKNOWN)) * 40)
     meta = {"start_utc_ns": time.time_ns() + 10**9}
-    with scene(tmp_path / "run.h5", [main, *[helper] * helpers], meta=meta) as capture:
+    with scene(tmp_path / "run.h5", [main, *[helper] * helpers], meta=meta, cores=cores) as capture:
         found = {finding.id: finding for finding in diagnose(View(capture)).findings}
-    assert ("too_many_threads" in found) is is_named
-    if is_named:
+    assert ("too_many_threads" in found) is bool(shared)
+    if shared:
         finding = found["too_many_threads"]
         assert finding.text.startswith(
-            "4 threads of native libraries share 1 cores: 120.0 ms of 160.0 ms (75 %)"
+            f"4 threads of native libraries share {shared}: 120.0 ms of 160.0 ms (75 %)"
         )
         assert (finding.where.file, finding.where.line) == (str(program), 2)
         assert finding.severity == "critical"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("os.environ['OMP_NUM_THREADS'] = '16'", True),
+        ("os.environ.setdefault('OMP_NUM_THREADS', '16')", True),
+        ("os.putenv('MKL_NUM_THREADS', '16')", True),
+        ("os.environ.update({'OMP_NUM_THREADS': '16'})", True),
+        ("os.environ.update(OMP_NUM_THREADS='16')", True),
+        ("torch.set_num_threads(16)", True),
+        ("os.environ.get('OMP_NUM_THREADS')", False),
+        ("n = os.getenv('OMP_NUM_THREADS')", False),
+        ("print('OMP_NUM_THREADS')", False),
+        ("names.update(['a'])", False),
+    ],
+)
+def test_only_what_sets_the_number_of_threads_is_named(line: str, expected: bool) -> None:
+    nodes = [node for node in ast.walk(ast.parse(line)) if isinstance(node, (ast.Call, ast.Assign))]
+    assert any(map(sets_threads, nodes)) is expected
 
 
 @pytest.mark.parametrize(
@@ -49,6 +72,10 @@ def test_more_threads_of_a_library_than_cores_are_named_with_their_setting(
         ("h = cell(x, h.detach())\n    loss.backward(retain_graph=True)", 3, False),
         ("loss = net(x)\n    loss.backward(retain_graph=True)", 3, False),
         ("loss = net(x)\n    loss.backward()", 3, False),
+        ("loss = net(x)\n    loss += reg(x)\n    loss.backward()", 4, False),
+        ("loss, _ = net(x)\n    loss = loss + reg(x)\n    loss.backward()", 4, False),
+        ("total = 0\n    for y in x:\n        total += net(y)\n    total.backward()", 5, False),
+        ("total += net(x)\n    total.backward(retain_graph=True)", 3, True),
     ],
 )
 def test_a_backward_pass_through_older_steps_is_seen(body: str, number: int, expected: bool) -> None:
@@ -66,6 +93,13 @@ def test_a_backward_pass_through_older_steps_is_seen(body: str, number: int, exp
         ("losses.append(loss.detach())", None),
         ("total += float(loss)", None),
         ("count += 1", None),
+        ("total += loss.data", None),
+        ("n += len(loss)", None),
+        ("shapes.append(loss.shape)", None),
+        ("n += loss.size(0)", None),
+        ("with torch.no_grad():\n        total += loss", None),
+        ("with torch.inference_mode():\n        losses.append(loss)", None),
+        ("with torch.autocast('cuda'):\n        total += loss", 5),
     ],
 )
 def test_a_line_that_keeps_losses_is_seen(added: str, number: int | None) -> None:

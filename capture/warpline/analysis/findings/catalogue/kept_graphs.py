@@ -11,9 +11,8 @@ from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import place_of
 from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.kept_graphs import keeping_line, training_functions
-from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.running_work import own_files, source_files
 from warpline.i18n import english
 from warpline.model.sizes import format_bytes
 from warpline.model.track_titles import RESIDENT_MEMORY
@@ -78,14 +77,7 @@ def _keeping_lines(case: Case) -> Iterator[Where]:
     """The lines that keep graphs, in the functions of the program that were sampled while they ran."""
     pieces = case.pieces_of_category(NUMBER["running"])
     sources = case.once(source_files)
-    files: dict[str, None] = {}
-    for stack in np.unique(case.segments.place[case.pieces.leaf[pieces]]).tolist():
-        for match in filter(
-            None, map(FRAME.match, case.view.capture.stack_frames(stack) if stack >= 0 else [])
-        ):
-            if not is_library(match["file"]):
-                files.setdefault(match["file"])
-    for file in files:
+    for file in own_files(case, np.unique(case.segments.place[case.pieces.leaf[pieces]]).tolist()):
         source = sources.file(file)
         for function in training_functions(source) if source is not None else ():
             number = keeping_line(function)

@@ -38,7 +38,8 @@ def find_time_outside_steps(case: Case) -> Iterator[Finding]:
     target = thread_target(whole, program_behind(whole, main)) if case.gpu is not None else case.target
     none = steady.take(np.empty(0, np.int64))
     part = make_case(Scope(whole.restrict(start, stop), none, ()), target, case.watched.progress)
-    number = int(np.argmax(np.bincount(part.category, part.pieces.length, len(CATEGORIES))))
+    spent = np.bincount(part.category, part.pieces.length, len(CATEGORIES))
+    number = int(np.argmax(spent))
     pieces = part.pieces_of_category(number)
     where = usual_place(part, CATEGORIES[number].key)
     values = {
@@ -50,19 +51,26 @@ def find_time_outside_steps(case: Case) -> Iterator[Finding]:
     }
     if is_before:
         text = english(
-            "{time} of the {whole} recorded ({percent:.0f} %) pass before the first step; the largest part goes to: "
-            "{cause}, at {place}. The budget leaves this time out.", **values,
-        )  # fmt: skip
+            "{time} of the {whole} recorded ({percent:.0f} %) pass before the first step", **values
+        )
+    else:
+        text = english("{time} of the {whole} recorded ({percent:.0f} %) pass after the last step", **values)
+    if 2 * spent[number] >= stop - start:
+        text = english(
+            "{sentence}, most of it in: {cause}, at {place}. The budget leaves this time out.",
+            sentence=text,
+            **values,
+        )
     else:
         text = english(
-            "{time} of the {whole} recorded ({percent:.0f} %) pass after the last step; the largest part goes to: "
-            "{cause}, at {place}. The budget leaves this time out.", **values,
+            "{sentence}; the largest part is: {cause}, at {place}. The budget leaves this time out.",
+            sentence=text, **values,
         )  # fmt: skip
     origin = case.view.capture.span[0]
     yield Finding(
         id="outside_steps", severity=Severity.NOTE, title=english("Time outside the steps"), text=text, where=where,
         remedy=english(
-            "If runs are as short as this one, look at this part: warpline check --range {start}:{stop}.",
+            "To analyse this part: warpline check --range {start}:{stop}.",
             start=_seconds(start - origin), stop=_seconds(stop - origin),
         ),
         chain=chain_of(part, usual_path(part, pieces)) if len(pieces) else (),

@@ -47,7 +47,12 @@ def find_thread_per_item(case: Case) -> Iterator[Finding]:
     lives = _lives(
         case, [t.process == own and t.tid != case.view.capture.processes[own].pid for t in threads]
     )
-    lasting = {index: length for index, length in lives.items() if length < _SHORT * case.whole_ns}
+    served = _served(case)
+    lasting = {
+        index: length
+        for index, length in lives.items()
+        if length < _SHORT * case.whole_ns and index not in served
+    }
     if own < 0 or len(lasting) < _MANY_THREADS:
         return
     starts = stacks_like(case, lambda frames: any(_STARTS_THREAD.match(frame) for frame in frames[:4]))
@@ -126,6 +131,20 @@ def find_process_per_item(case: Case) -> Iterator[Finding]:
         gain_ns=case.gain_of_pieces(pieces), where=where, path=usual_path(case, pieces),
         remedy=english("Keep one process running, or a pool of them, instead of starting one for each item."),
     ))  # fmt: skip
+
+
+def _served(case: Case) -> frozenset[int]:
+    """The threads that a server starts for its connections, unless the target is the server.
+
+    Where there is one, threads whose work was too short to be seen are taken for its own.
+    """
+    segments = case.segments
+    in_server = stacks_like(case, lambda frames: any("/socketserver.py:" in frame for frame in frames))
+    servers = set(segments.actor[in_server].tolist())
+    if not servers or case.actor in servers:
+        return frozenset()
+    others = set(segments.actor[~in_server & (case.group_of_segment > 0)].tolist()) - servers
+    return frozenset(range(len(case.view.capture.threads))) - others
 
 
 def _per_second(case: Case, threads: list[int]) -> float:

@@ -20,6 +20,7 @@ from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.i18n import english, joined
 from warpline.model.intervals import clip_intervals, union_ns
 from warpline.model.times import format_duration
+from warpline.model.tracks import signal_name
 
 _MOST = 0.5
 _FULL_QUEUE = re.compile(r"command.?buffer.?full", re.IGNORECASE)
@@ -28,8 +29,8 @@ _DRIVER_OVERHEAD = re.compile(
 )
 """Overheads that CUPTI reports although the driver causes them (CUpti_ActivityOverheadKind)."""
 _LOST = 0.1
-_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Statuses of a program that somebody stopped."""
+_STOPPED = (signal.SIGINT, signal.SIGTERM)
+"""Signals by which somebody stops a program."""
 
 
 def find_length(case: Case) -> Iterator[Finding]:
@@ -75,19 +76,17 @@ def _startup_call(case: Case) -> tuple[str, int]:
 def find_failure(case: Case) -> Iterator[Finding]:
     """Note that the program failed: it may not have come to the work that was to be recorded."""
     end = case.view.capture.program_end
-    status = end.exit_status or (128 + end.exit_signal if end.exit_signal else 0)
-    if not status or status in _STOPPED:
+    number, status = end.signal, end.exit_status
+    if number in _STOPPED or not (number or status):
         return
-    words = next((line.strip() for line in reversed(end.stderr_tail or ()) if line.strip()), "")
-    text = english("The program ended with status {status}.", status=status)
-    if words:
-        text = english(
-            "The program ended with status {status}. The last line of its standard error: {words}",
-            status=status, words=words,
-        )  # fmt: skip
+    text = english("The program ended with status {status}.", status=status or 128 + (number or 0))
+    if number and (name := signal_name(number)):
+        text = english("The program was killed by signal {number} ({name}).", number=number, name=name)
+    if words := end.last_words:
+        text = joined(" ", [text, english("The last line of its standard error: {words}", words=words)])
     yield _note(
         case, "program_failed", english("The program failed"), text,
-        english("Mend that first: what it did not come to do was not recorded."),
+        english("Fix that first: what the program did not reach was not recorded."),
     )  # fmt: skip
 
 

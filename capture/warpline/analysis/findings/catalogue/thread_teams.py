@@ -14,10 +14,9 @@ from warpline.analysis.findings.draft import claim, cost, make_finding, place_of
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
-from warpline.analysis.findings.wait_kinds import FRAME, is_library
-from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.running_work import own_files, source_files
 from warpline.analysis.findings.work.source_lines import dotted
-from warpline.i18n import english
+from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
 
 _FEWEST_RUNS = 20
@@ -30,10 +29,13 @@ _SETTERS = (
 _VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
 )  # fmt: skip
+_WRITERS = ("setdefault", "putenv", "update")
 
 
 def find_teams(case: Case) -> Iterator[Finding]:
     """Find teams of library threads that want more cores than there are, and the time lost by waiting for them."""
+    if not any(track.role == "core" for track in case.view.capture.tracks):
+        return  # how many there are was not recorded
     teams = _teams(case)
     segments, threads = case.segments, case.view.capture.threads
     members = sorted(member for team in teams.values() for member in team)
@@ -55,10 +57,12 @@ def find_teams(case: Case) -> Iterator[Finding]:
     gain = min(case.gain_ns(waits), blocked) + own_waits
     where = where_of(case, pieces)
     place = _setting(case, where)
-    text = english(
-        "{count} threads of native libraries share {cores} cores: {blocked} of {whole} ({percent:.0f} %) is spent "
+    text = english_n(
+        "{threads} threads of native libraries share {count} core: {blocked} of {whole} ({percent:.0f} %) is spent "
         "waiting for threads that have no core, at {place}.",
-        count=count, cores=case.cores, blocked=cost(case, blocked + own_waits)["time"], place=place_of(where),
+        "{threads} threads of native libraries share {count} cores: {blocked} of {whole} ({percent:.0f} %) is spent "
+        "waiting for threads that have no core, at {place}.",
+        case.cores, threads=count, blocked=cost(case, blocked + own_waits)["time"], place=place_of(where),
         **cost(case, blocked + own_waits),
     )  # fmt: skip
     if place is not None:
@@ -103,18 +107,11 @@ def _wanted(case: Case, members: list[int]) -> float:
 
 def _setting(case: Case, where: Where) -> Where | None:
     """The line that sets the number of threads, in the program's files that were sampled; None if there is none."""
-    files = {where.file: None}
-    for stack in np.unique(case.segments.place).tolist():
-        for match in filter(
-            None, map(FRAME.match, case.view.capture.stack_frames(stack) if stack >= 0 else [])
-        ):
-            if not is_library(match["file"]):
-                files.setdefault(match["file"])
     sources = case.once(source_files)
-    for file in files:
+    for file in dict.fromkeys([where.file, *own_files(case, np.unique(case.segments.place).tolist())]):
         source = sources.file(file) if file else None
         for node in ast.walk(source.tree) if source is not None else ():
-            if isinstance(node, (ast.Call, ast.Assign)) and _sets_threads(node):
+            if isinstance(node, (ast.Call, ast.Assign)) and sets_threads(node):
                 line = source.line(node.lineno) if source is not None else None
                 owner = line.function if line is not None else None
                 return replace(
@@ -123,11 +120,14 @@ def _setting(case: Case, where: Where) -> Where | None:
     return None
 
 
-def _sets_threads(node: ast.Call | ast.Assign) -> bool:
+def sets_threads(node: ast.Call | ast.Assign) -> bool:
+    """Whether a call or assignment sets how many threads a native library uses."""
     if isinstance(node, ast.Call):
-        return dotted(node.func).rpartition(".")[2] in _SETTERS or any(
-            isinstance(value, ast.Constant) and value.value in _VARIABLES for value in node.args[:1]
-        )
+        name = dotted(node.func).rpartition(".")[2]
+        parts = [part for argument in node.args[:1] for part in ast.walk(argument)]
+        given = {part.value for part in parts if isinstance(part, ast.Constant)}
+        given.update(word.arg for word in node.keywords)
+        return name in _SETTERS or (name in _WRITERS and not given.isdisjoint(_VARIABLES))
     return any(
         isinstance(target, ast.Subscript)
         and isinstance(target.slice, ast.Constant)

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 
 from warpline.analysis.findings.work.source_lines import SourceFile, SourceLine, dotted, targets
 
-_FREES = ("item", "detach", "float", "tolist", "numpy", "cpu_item")
+_FREES = (
+    "item", "detach", "data", "tolist", "numpy", "float", "int", "str", "len", "shape", "size",
+)  # fmt: skip
+_UNRECORDED = ("no_grad", "inference_mode")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def goes_back_through_old_graphs(line: SourceLine) -> bool:
-    """A ``backward`` in a loop from a sum that the loop adds to, or, with ``retain_graph``, through a state that it
-    carries over.
+    """A ``backward`` in a loop from a sum that the loop adds to and never begins anew, or, with ``retain_graph``,
+    through a state that it carries over.
     """
     loop = line.loop
     if loop is None:
@@ -22,7 +25,7 @@ def goes_back_through_old_graphs(line: SourceLine) -> bool:
         if not name.endswith(".backward") and not name.endswith("autograd.grad"):
             continue
         value = name.rpartition(".")[0]
-        if any(value == grown for grown, _, _ in _growths(loop)):
+        if value not in _set_anew(loop) and any(value == grown for grown, _, _ in _growths(loop)):
             return True
         if any(word.arg == "retain_graph" and _is_true(word.value) for word in call.keywords) and _carries(
             loop
@@ -72,9 +75,36 @@ def training_functions(source: SourceFile) -> Iterator[ast.AST]:
             yield node
 
 
+def _set_anew(loop: ast.AST) -> set[str]:
+    """The names that a loop sets to a value that does not contain them."""
+    return {
+        dotted(name)
+        for node in ast.walk(loop)
+        for target, value in targets(node)
+        for name in ast.walk(target)
+        if dotted(name) not in map(dotted, ast.walk(value))
+    }
+
+
+def _recorded(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that autograd records: not the bodies of ``with no_grad()`` and of functions decorated with it."""
+    waiting = [scope]
+    for node in waiting:
+        around = getattr(node, "decorator_list", [])
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            around = [item.context_expr for item in node.items]
+        if not any(_last_name(part) in _UNRECORDED for expression in around for part in ast.walk(expression)):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def _last_name(node: ast.AST) -> str:
+    return dotted(node).rpartition(".")[2]
+
+
 def _growths(scope: ast.AST) -> Iterator[tuple[str, ast.expr, int]]:
     """(what grows, by which value, line) of each ``x += value``, ``x = x + value`` and ``x.append(value)``."""
-    for node in ast.walk(scope):
+    for node in _recorded(scope):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
             yield dotted(node.target), node.value, node.lineno
         elif (
@@ -95,13 +125,9 @@ def _growths(scope: ast.AST) -> Iterator[tuple[str, ast.expr, int]]:
 
 
 def _kept_parts(value: ast.expr) -> Iterator[ast.AST]:
-    """The parts of an added value whose graph is kept: not below ``item``, ``detach``, ``float`` or ``no_grad``."""
-    if isinstance(value, ast.Call):
-        name = dotted(value.func).rpartition(".")[2] or (
-            value.func.attr if isinstance(value.func, ast.Attribute) else ""
-        )
-        if name in _FREES:
-            return
+    """The parts of an added value whose graph is kept: not below ``item``, ``detach``, ``len`` and the like."""
+    if _last_name(value.func if isinstance(value, ast.Call) else value) in _FREES:
+        return
     yield value
     for child in ast.iter_child_nodes(value):
         if isinstance(child, ast.expr):

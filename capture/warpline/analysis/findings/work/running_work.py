@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -201,6 +201,13 @@ def source_files(case: Case) -> SourceFiles:
     value, host = meta.get("start_utc_ns"), meta.get("host")
     is_elsewhere = isinstance(host, dict) and "reached_as" in host
     return SourceFiles(value if isinstance(value, int) and not is_elsewhere else None)
+
+
+def own_files(case: Case, stacks: Iterable[int]) -> list[str]:
+    """The program's files on some stacks, by their ids (−1: none), in the order of the stacks, leaf first."""
+    frames = case.view.capture.stack_frames
+    found = (FRAME.match(frame) for stack in stacks if stack >= 0 for frame in frames(stack))
+    return list(dict.fromkeys(match["file"] for match in found if match and not is_library(match["file"])))
 
 
 def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:

@@ -31,10 +31,7 @@ class InsideProgram:
         library = agent_library()
         if library.path is None:
             raise RecordingError(f"{library.reason}; {library.remedy}")
-        if os.stat(f"/proc/{pid}").st_uid != os.geteuid():
-            raise RecordingError(
-                tr("process {pid} belongs to another user: attach as that user, or without --inside", pid=pid)
-            )
+        _check_process(pid)
         self._library = library.path
         self._spool = spool
         with _refusals():
@@ -64,6 +61,8 @@ class InsideProgram:
         if joined is None:
             with _refusals():
                 self._program.withdraw()
+            joined = self._answer("begin")  # it may have joined just before
+        if joined is None:
             return english("the program's main thread ran no Python code while it was recorded")
         if joined:
             return joined
@@ -94,6 +93,30 @@ class InsideProgram:
             return Path(self._folder.name, f"{function}.answer").read_text(encoding="utf-8")
         except OSError:
             return None
+
+
+def _check_process(pid: int) -> None:
+    """Raises RecordingError unless the process lives, is ours and sees the files that we see."""
+    try:
+        is_ours = os.stat(f"/proc/{pid}").st_uid == os.geteuid()
+        files = [
+            (os.stat(f"/proc/{of}/root").st_dev, os.stat(f"/proc/{of}/root").st_ino) for of in (pid, "self")
+        ]
+    except FileNotFoundError:
+        raise RecordingError(tr("there is no process {pid}", pid=pid)) from None
+    except PermissionError:
+        is_ours, files = False, []
+    if not is_ours:
+        raise RecordingError(
+            tr("process {pid} belongs to another user: attach as that user, or without --inside", pid=pid)
+        )
+    if files[0] != files[1]:
+        raise RecordingError(
+            tr(
+                "process {pid} runs in a container, which does not see the agent: attach there, or without --inside",
+                pid=pid,
+            )
+        )
 
 
 @contextlib.contextmanager

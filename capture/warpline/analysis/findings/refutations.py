@@ -80,6 +80,7 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "waits_for_terminal": english("Refuted if the program waits for a person."),
         "waits_for_blocked": english("Refuted if a recording with --trace osrt shows what is waited for."),
         "delayed_acknowledgement": english("Refuted if answers are as late with TCP_NODELAY."),
+        "slow_lookup": english("Refuted if the same lookup is as slow with the address in the hosts file."),
         "repeated_lookups": english(
             "Refuted if the program takes as long with an address instead of the name."
         ),

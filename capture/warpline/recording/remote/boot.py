@@ -105,7 +105,7 @@ def fail(message: str) -> None:
 def restore_environment() -> None:
     """Give the program the environment of a login: Python in the C locale, and scripts that choose one, change it."""
     login = base64.b64decode(os.environ.pop("WARPLINE_LOGIN", ""))
-    values = dict(entry.split(b"=", 1) for entry in login.split(b"\0") if b"=" in entry)
+    values = dict(entry.split(b"=", 1) for entry in login.split(b"\0") if entry.find(b"=") > 0)
     if values:
         os.environb.clear()
         os.environb.update(values)

@@ -126,9 +126,9 @@ def is_over(directory: Path) -> bool:
 
 
 def is_abandoned(directory: Path) -> bool:
-    """Whether a recorder was killed before the capture of a spool directory was written."""
+    """Whether a recorder ended before the capture of a spool directory was written; False where nobody can tell."""
     try:
-        held = hold(Path(os.path.realpath(directory)))
+        held = hold(Path(os.path.realpath(directory)), alone=True)
         if held is None:
             return False
         os.close(held)
@@ -140,7 +140,7 @@ def is_abandoned(directory: Path) -> bool:
 def killed_text(directory: Path, output: Path) -> str:
     """What to do about an abandoned spool directory."""
     return tr(
-        "the recorder was killed; to write its capture: warpline recover {arguments}",
+        "the recorder ended without writing the capture; to write it: warpline recover {arguments}",
         arguments=recovering(directory, output),
     )
 

@@ -139,6 +139,17 @@ def test_a_host_looked_up_again_and_again_is_named(tmp_path: Path) -> None:
     assert "repeated_lookups" not in findings_of(tmp_path / "few.h5", lookups[:4], WaitKind.NETWORK)
 
 
+def test_one_lookup_that_a_name_server_does_not_answer_is_no_repetition(tmp_path: Path) -> None:
+    quick = [Call("getaddrinfo", 100_000, 0, "get (/src/web.py:4)", "often.example.org")] * 30
+    slow = Call("getaddrinfo", 500 * MS, 0, "get (/src/web.py:4)", "rare.example.org")
+    found = findings_of(tmp_path / "run.h5", [*quick, slow, *quick], WaitKind.NETWORK)
+    assert "repeated_lookups" not in found
+    finding = found["slow_lookup"]
+    assert "a single lookup of a host name, rare.example.org, at get (/src/web.py:4)" in finding.text
+    assert "all 61 lookups together take 506.0 ms" in finding.text
+    assert finding.gain_ns == pytest.approx(500 * MS, rel=0.01)
+
+
 def test_polls_that_time_out_are_a_note(tmp_path: Path) -> None:
     empty = Call("epoll_wait", 10 * MS, 0, "loop (/src/loop.py:9)")
     findings = findings_of(tmp_path / "run.h5", [empty] * 30, WaitKind.POLL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from warpline.recording.sources.python import remote_exec, remote_layout
 from warpline.recording.sources.python.remote_memory import RemoteMemory
 from warpline.recording.unavailable import Unavailable
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other processes are read on Linux only")
 
 WORDS = {
     13: [

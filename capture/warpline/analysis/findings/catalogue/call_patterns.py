@@ -167,6 +167,10 @@ def find_lookups(case: Case) -> Iterator[Finding]:
     """Find the same host name looked up again and again."""
     calls = case.once(read_calls)
     lookups = calls.take(named(case, calls, ("getaddrinfo",)))
+    lengths = lookups.stop - lookups.start
+    if len(lookups) and 2 * int(lengths.max()) > int(lengths.sum()):
+        yield from _slow_lookup(case, lookups, int(np.argmax(lengths)))
+        return
     host, count = usual_object(case, lookups)
     if count < _FEWEST_LOOKUPS:
         return
@@ -181,6 +185,28 @@ def find_lookups(case: Case) -> Iterator[Finding]:
         case, name="repeated_lookups", title=english("Host names looked up repeatedly"), text=text, pieces=pieces,
         gain_ns=case.gain_of_pieces(pieces), where=where, time_ns=0,
         remedy=english("Keep the connection open, or look the name up once and keep the address."),
+    )  # fmt: skip
+
+
+def _slow_lookup(case: Case, lookups: LibraryCalls, place: int) -> Iterator[Finding]:
+    """The finding about the one lookup that takes longer than all others together."""
+    slow = lookups.take(np.array([place]))
+    pieces, where = pieces_during(case, slow), usual_call_place(case, slow)
+    host = case.view.capture.strings[int(slow.object[0])] if slow.object[0] >= 0 else english("a host")
+    text = english(
+        "{time} of {whole} ({percent:.0f} %) goes to a single lookup of a host name, {host}, at {place}; all {count:,} "
+        "lookups together take {total}.",
+        host=host, place=place_known(where), count=len(lookups),
+        total=format_duration(int((lookups.stop - lookups.start).sum())),
+        **cost(case, int(case.pieces.length[pieces].sum())),
+    )  # fmt: skip
+    yield from make_finding(
+        case, name="slow_lookup", title=english("A slow lookup of a host name"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(pieces), where=where, time_ns=0,
+        remedy=english(
+            "Check the name servers (a lookup of 5 s is one that did not answer), or look the name up before it is "
+            "needed."
+        ),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.gpu_segments import waiting_calls
 from warpline.analysis.findings.host_places import usual_place
 from warpline.analysis.findings.rule import Rule
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 from warpline.model.intervals import merge_intervals
 from warpline.model.launch_calls import is_of_amd
 from warpline.model.times import format_duration
@@ -185,6 +185,14 @@ def find_copies(case: Case) -> Iterator[Finding]:
             "Copies take {time} of {whole} ({percent:.0f} %) while nothing computes: {copy}.", **fields
         )
         remedy = english("Copy ahead of time on a separate stream, overlapping computation.")
+    rest = case.whole_ns - int(length.sum())
+    if rest < int(length.sum()):
+        less = english(
+            "Copy less: keep on the {device} what is used again, and send smaller types. Overlapping the copies with "
+            "everything else hides at most {rest}.",
+            device=case.device, rest=format_duration(rest),
+        )  # fmt: skip
+        remedy = joined(" ", [english("Pin the memory (pin_memory=True)."), less]) if is_pageable else less
     yield from make_finding(
         case, name=name, title=title, text=text, pieces=pieces, gain_ns=gain, where=Where(kernel=kernel),
         remedy=remedy,

@@ -19,6 +19,7 @@ enum { STATE, THREADS = 17, EXIT_CODE = 49 }; /* proc_pid_stat(5), counted from 
 
 static _Atomic int left; /* the process whose main thread called pthread_exit */
 static _Atomic uint64_t next_look_ns;
+static atomic_flag is_ending = ATOMIC_FLAG_INIT; /* two of our threads may look at once, and exit is for one */
 
 struct process_state {
     bool is_main_over;
@@ -58,6 +59,8 @@ void wl_end_with_program(void)
     atomic_store_explicit(&next_look_ns, now + LOOK_EVERY_NS, memory_order_relaxed);
     struct process_state state = {0};
     if (!read_state(&state) || !state.is_main_over || state.threads > (long)wl_own_threads() + 1)
+        return;
+    if (atomic_flag_test_and_set(&is_ending))
         return;
     if (has_left)
         exit(0); /* what the C library does when its last thread ends */

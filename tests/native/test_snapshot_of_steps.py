@@ -82,6 +82,8 @@ class Training:
     def __exit__(self, *_error: object) -> None:
         (self.folder / "end").touch()
         self._process.wait(60)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
     def steps(self) -> int:
         try:

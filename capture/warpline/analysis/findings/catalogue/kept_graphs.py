@@ -66,9 +66,9 @@ def _growth(case: Case) -> tuple[float, float] | None:
         if not count.all():
             return None
         means = np.bincount(part[inside], values[inside], _PARTS) / count
-        # The start of a program grows as well, so the rest must, too.
+        # The start of a program grows as well, so the rest must, too. (Means of a damaged counter may be huge.)
         rises = np.diff(means) > 0.02 * (means[-1] - means[0])
-        enough = means[-1] >= _GROWN * means[0] and means[-1] - means[0] >= _GROWN_BYTES
+        enough = means[-1] / _GROWN >= means[0] and means[-1] - means[0] >= _GROWN_BYTES
         return (float(means[0]), float(means[-1])) if enough and rises.all() else None
     return None
 

@@ -203,7 +203,10 @@ def test_threads_of_a_server_are_not_started_for_each_item_of_its_clients(
     idles = Does(3 * MS, POLL, frames=server_frames[1:])
     starts = Does(MS, CONDITION, 0, (*start_frames, "main (/src/app.py:92)"))
     asks = Does(3 * MS, NETWORK, 1, ("main (/src/app.py:92)",))
-    roles = [Acts((starts, asks) * 60), Acts((serves, idles) * 60)]
+    closes = Does(
+        MS, CONDITION, 1, (f"BaseServer.shutdown ({PYTHON}/socketserver.py:255)", "main (/src/app.py:95)")
+    )
+    roles = [Acts((*(starts, asks) * 60, closes)), Acts((serves, idles) * 60)]
     handlers = [
         Acts((Does(MS, SLEEP, frames=handler_frames if number % 2 else ()),), start=4 * MS * number + MS)
         for number in range(60)

@@ -39,6 +39,8 @@ _STARTS_PROCESS = re.compile(
     r"^(BaseProcess\.start|Popen\.\w+|run|call|check_\w+) \(.*/(multiprocessing/\w+|subprocess)\.py:"
 )
 
+_SERVES = re.compile(r"(serve_forever|handle_request|process_request\w*) \(.*/socketserver\.py:")
+
 
 def find_thread_per_item(case: Case) -> Iterator[Finding]:
     """Find the cost of starting and ending many short threads; the work that they do counts elsewhere."""
@@ -139,7 +141,7 @@ def _served(case: Case) -> frozenset[int]:
     Where there is one, threads whose work was too short to be seen are taken for its own.
     """
     segments = case.segments
-    in_server = stacks_like(case, lambda frames: any("/socketserver.py:" in frame for frame in frames))
+    in_server = stacks_like(case, lambda frames: any(_SERVES.search(frame) for frame in frames))
     servers = set(segments.actor[in_server].tolist())
     if not servers or case.actor in servers:
         return frozenset()

@@ -14,6 +14,7 @@ import pytest
 
 import warpline
 from warpline.analysis.framework.registry import compute_report
+from warpline.library.model_graph import _inputs, _tensor_of_torch
 from warpline.storage import open_capture
 
 
@@ -125,6 +126,38 @@ def test_what_cannot_be_shown_is_one_line(tmp_path: Path) -> None:
         warpline.model_graph(object(), (1, 6), path)
     with pytest.raises(warpline.UsageError, match="not a specification of inputs: 6"):
         warpline.model_graph(network(), 6, path)
+    with pytest.raises(
+        warpline.UsageError, match=r"not a specification of inputs: \[1, 6\]; write a shape such"
+    ):
+        warpline.model_graph(network(), [1, 6], path)
     with pytest.raises(warpline.RecordingError, match="forward of Net fails without data: ValueError"):
         warpline.model_graph(network(), (1, 7), path)
     assert not path.exists()
+
+
+def test_an_exception_while_hooks_are_registered_leaves_none(tmp_path: Path) -> None:
+    class Odd(Net):
+        def eval(self) -> None:
+            super().eval()
+            raise ValueError
+
+    net = Odd(body=Linear((6, 5)))
+    with pytest.raises(warpline.RecordingError, match="ValueError"):
+        warpline.model_graph(net, (1, 6), tmp_path / "net.h5")
+    for layer in (net, net.children["body"]):
+        assert (layer.before, layer.after, layer.training) == ([], [], True)
+
+
+def test_types_of_numpy_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch: Any = types.ModuleType("torch")
+    vars(torch).update(empty=lambda *made, **options: (*made, options), float32=object(), int64=object())
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    tokens = types.SimpleNamespace(shape=(2,), dtype=torch.int64)
+    made = _inputs([np.zeros((1, 6), np.int64), (None, 6), tokens], _tensor_of_torch)
+    assert made == [
+        ([1, 6], {"dtype": torch.int64, "device": "meta"}),
+        ([1, 6], {"dtype": torch.float32, "device": "meta"}),
+        ([2], {"dtype": torch.int64, "device": "meta"}),
+    ]
+    with pytest.raises(warpline.UsageError):
+        _inputs(np.zeros(1, "S8"), _tensor_of_torch)

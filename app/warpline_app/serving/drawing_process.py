@@ -50,7 +50,6 @@ class DrawingProcess:
         self._number = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
-        self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._is_over = False
         self._told: dict[str, dict[str, Any]] = {}
         """What a process that is started again has to be told, too."""
@@ -69,22 +68,7 @@ class DrawingProcess:
     def begin(self) -> None:
         """Start the process and wait until its file is open. Raises WarplineError when it cannot be opened."""
         with self._lock:
-            self._begin()
-
-    def _begin(self) -> None:
-        try:
-            process = self._process = subprocess.Popen(
-                [*own_python(MODULE), *self._arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # Ctrl-C in the terminal is for us: this process ends with its input.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise WarplineError(str(error.strerror or error)) from error
-        first = self._first = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, args=(process, first), daemon=True)
-        self._reader.start()
+            process, first = self._start()
         try:
             # However long that takes: a trace of another profiler is converted before it is shown.
             values = first.get()
@@ -98,8 +82,25 @@ class DrawingProcess:
             self._end()
             raise WarplineError(str(values.get("failed") or tr("the process that draws has ended")))
         self.title = str(values["title"])
+
+    def _start(self) -> tuple[subprocess.Popen[bytes], queue.SimpleQueue[dict[str, Any]]]:
+        """A process, and what gets its first words; it is not waited for: it answers once its file is open."""
+        try:
+            process = self._process = subprocess.Popen(
+                [*own_python(MODULE), *self._arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # Ctrl-C in the terminal is for us: this process ends with its input.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WarplineError(str(error.strerror or error)) from error
+        first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, args=(process, first), daemon=True)
+        self._reader.start()
         for what in self._told:
             self._pass_on(what)
+        return process, first
 
     def ask(self, what: str, **values: Any) -> DrawnAnswer:
         """Ask, and wait for the answer. Raises WarplineError when there is none."""
@@ -109,7 +110,7 @@ class DrawingProcess:
                 raise WarplineError(tr("the process that draws has ended"))
             if self.has_ended:
                 self._end()
-                self._begin()
+                self._start()
             process = self._process
             assert process is not None
             assert process.stdin is not None
@@ -149,9 +150,11 @@ class DrawingProcess:
 
     def _read(self, process: subprocess.Popen[bytes], first: queue.SimpleQueue[dict[str, Any]]) -> None:
         assert process.stdout is not None
+        reason = tr("the process that draws has ended")
         with contextlib.suppress(OSError, ValueError, KeyError):
-            first_line = process.stdout.readline()
-            first.put(json.loads(first_line or b"{}"))
+            values = json.loads(process.stdout.readline() or b"{}")
+            reason = str(values.get("failed") or reason)
+            first.put(values)
             for line in process.stdout:
                 values = json.loads(line)
                 body = process.stdout.read(int(values.pop("bytes")))
@@ -163,7 +166,7 @@ class DrawingProcess:
         first.put({})
         for waiting in list(self._waiting.values()):
             with contextlib.suppress(Exception):  # it was answered meanwhile
-                waiting.set_exception(WarplineError(tr("the process that draws has ended")))
+                waiting.set_exception(WarplineError(reason))
 
     def end(self) -> None:
         """End the process. Questions that wait get an error."""

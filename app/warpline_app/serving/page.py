@@ -57,7 +57,8 @@ def _texts() -> dict[str, str]:
     return {
         "failed": tr("The picture could not be drawn: {reason}"),
         "gone": tr(
-            "The server does not answer: it has ended, or the ssh connection to it. This page goes on when it answers."
+            "The server does not answer: it has ended, or the ssh connection is lost. "
+            "The page continues once it answers."
         ),
         "ended": tr(
             "The server has ended. Start it again with `warpline serve`, and open the address it prints."

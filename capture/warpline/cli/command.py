@@ -12,7 +12,8 @@ class Command(Protocol):
 
     Import heavy modules (h5py, numpy, Qt) inside :meth:`run`, so that ``warpline NAME --help`` stays fast.
     A command may have an attribute ``failure_status``, the exit status of its failures instead of 1 and 2 (bad usage).
-    ``record`` has one, because its own status is that of the recorded program.
+    ``record`` has one, because its own status is that of the recorded program. One whose ``mixes_options`` is true
+    takes options before, between and after its words.
     """
 
     @property

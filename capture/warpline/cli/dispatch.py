@@ -118,7 +118,8 @@ def _dispatch(arguments: list[str], status: _StatusOfFailures) -> int:
     status.command = command
     parser = _Parser(prog=f"warpline {name}", description=translated(command.help), allow_abbrev=False)
     command.add_arguments(parser)
-    chosen = parser.parse_args(rest)
+    mixes_options = getattr(command, "mixes_options", False)
+    chosen = parser.parse_intermixed_args(rest) if mixes_options else parser.parse_args(rest)
     if name in _COLUMNS:
         load_numpy()
     return command.run(chosen)

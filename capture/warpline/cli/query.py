@@ -21,6 +21,7 @@ class QueryCommand:
 
     name = "query"
     help = english("ask a capture anything in SQL")
+    mixes_options = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
@@ -34,8 +35,6 @@ class QueryCommand:
                 "query it is read from the standard input"
             ),
         )
-        # What comes after an option.
-        parser.add_argument("later_words", nargs="*", help=argparse.SUPPRESS)
         parser.add_argument(
             "-f", "--file", type=Path, metavar="FILE.sql", help=tr("read the query from a file")
         )
@@ -97,8 +96,7 @@ class QueryCommand:
         if args.examples:
             query_output.print_examples()
             return 0
-        words = [*args.words, *args.later_words]
-        files, sql = (words, None) if args.schema else _files_and_sql(words, args.file)
+        files, sql = (args.words, None) if args.schema else _files_and_sql(args.words, args.file)
         if args.schema and len(files) != 1:
             raise UsageError(tr("whose tables? (warpline query --schema FILE)"))
         form = _form(args)

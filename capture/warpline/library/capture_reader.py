@@ -208,7 +208,7 @@ class CaptureReader:
         ``parameters`` stand for ``?`` (a sequence) or ``$name`` (a mapping). ``others`` are captures that the query
         compares with this one: this one is also called ``a``, they are ``b``, ``c`` … The query runs in a process of
         its own, for at most ``seconds`` and with ``memory_bytes`` above what it opened; the first one waits for its
-        start, about half a second.
+        start, 0.3 to 0.4 s.
 
         Raises UsageError, with line and column, for what is wrong with the query; NotRecordedError for events that
         were not recorded; WarplineError when it needs more time or memory, or DuckDB (extra ``sql``) is not installed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,20 +60,22 @@ def model_graph(net: Any, input_spec: Any, file: Path | str = "model.h5") -> Pat
     """Write a capture of the layers of a PyTorch or Paddle network, and return its path.
 
     ``input_spec`` describes each argument of its ``forward``: a tensor, a shape (float32), or what has ``shape`` and
-    ``dtype``, such as `paddle.static.InputSpec`; None in a shape is 1. One of them may stand alone. PyTorch computes
+    ``dtype``, such as a NumPy array or `paddle.static.InputSpec`; None in a shape is 1. One of them may stand alone, a
+    shape as a tuple: a list has one for each argument. PyTorch computes
     shapes only (device *meta*), Paddle once, on zeros. The panel *Model* shows the layers in call order with parameters
     and shapes; times are not recorded.
 
     Raises UsageError for other networks and specifications, RecordingError when ``forward`` fails, StorageError.
     """
-    call = _FRAMEWORKS.get(_framework(net))
-    if call is None:
+    framework = _FRAMEWORKS.get(_framework(net))
+    if framework is None:
         raise UsageError(
             tr("{type} is no network: neither torch.nn.Module nor paddle.nn.Layer", type=type(net).__name__)
         )
-    log, specs = _Log(), _specs(input_spec)
+    tensor, call = framework
+    log, inputs = _Log(), _inputs(input_spec, tensor)
     try:
-        call(net, specs, log)
+        call(net, inputs, log)
     except Exception as error:  # forward is the user's code
         raise RecordingError(
             tr(
@@ -93,60 +96,73 @@ def _framework(net: Any) -> str:
     return ""
 
 
-def _specs(spec: Any) -> list[Any]:
-    """One specification for each argument."""
+def _inputs(spec: Any, tensor: Callable[[Sequence[int], Any], Any]) -> list[Any]:
+    """A tensor for each argument, of a shape and a type, which is that of the framework, NumPy's or a name."""
     is_shape = isinstance(spec, tuple) and all(size is None or isinstance(size, int) for size in spec)
-    if is_shape or hasattr(spec, "shape"):
-        return [spec]
-    if not isinstance(spec, Sequence) or isinstance(spec, str):
-        raise UsageError(tr("not a specification of inputs: {spec!r}; name a shape for each", spec=spec))
-    return list(spec)
+    try:
+        specs = [spec] if is_shape or hasattr(spec, "shape") else spec
+        return [tensor(_shape(one), getattr(one, "dtype", "float32")) for one in specs]
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            tr(
+                "not a specification of inputs: {spec!r}; write a shape such as (1, 6), or a list with one for each",
+                spec=spec,
+            )
+        ) from error
 
 
 def _shape(spec: Any) -> list[int]:
     sizes = getattr(spec, "shape", spec)
-    return [1 if size is None or int(size) < 0 else int(size) for size in sizes]
+    return [1 if size is None or operator.index(size) < 0 else operator.index(size) for size in sizes]
 
 
-def _of_torch(net: Any, specs: Sequence[Any], log: _Log) -> None:
+def _tensor_of_torch(shape: Sequence[int], dtype: Any) -> Any:
+    torch: Any = sys.modules["torch"]
+    name = getattr(dtype, "name", dtype)
+    return torch.empty(shape, dtype=getattr(torch, name) if isinstance(name, str) else name, device="meta")
+
+
+def _of_torch(net: Any, inputs: Sequence[Any], log: _Log) -> None:
     torch: Any = sys.modules["torch"]
     named: Mapping[str, Any] = {**dict(net.named_parameters()), **dict(net.named_buffers())}
     weights = {name: value.detach().to("meta") for name, value in named.items()}
-    inputs = [
-        torch.empty(_shape(spec), dtype=getattr(spec, "dtype", torch.float32), device="meta")
-        for spec in specs
-    ]
     with _watched(net, net.named_modules(), "register_forward_hook", log), torch.no_grad():
         torch.func.functional_call(net, weights, tuple(inputs))
 
 
-def _of_paddle(net: Any, specs: Sequence[Any], log: _Log) -> None:
+def _tensor_of_paddle(shape: Sequence[int], dtype: Any) -> Any:
+    return sys.modules["paddle"].zeros(shape, dtype=dtype)
+
+
+def _of_paddle(net: Any, inputs: Sequence[Any], log: _Log) -> None:
     paddle: Any = sys.modules["paddle"]
-    inputs = [paddle.zeros(_shape(spec), dtype=getattr(spec, "dtype", "float32")) for spec in specs]
     layers = net.named_sublayers(include_self=True)
     with _watched(net, layers, "register_forward_post_hook", log), paddle.no_grad():
         net(*inputs)
 
 
-_FRAMEWORKS: Mapping[str, Callable[[Any, Sequence[Any], _Log], None]] = {
-    "torch": _of_torch,
-    "paddle": _of_paddle,
+_FRAMEWORKS: Mapping[
+    str, tuple[Callable[[Sequence[int], Any], Any], Callable[[Any, Sequence[Any], _Log], None]]
+] = {
+    "torch": (_tensor_of_torch, _of_torch),
+    "paddle": (_tensor_of_paddle, _of_paddle),
 }
+"""How an input is made, and how the network is called with all of them."""
 
 
 @contextlib.contextmanager
 def _watched(net: Any, layers: Any, after: str, log: _Log) -> Iterator[None]:
     """Hooks on all layers, which compute as in evaluation; afterwards the network is as before."""
     hooks, modes = [], []
-    for name, layer in layers:
-        path = name or type(net).__name__
-        hooks.append(
-            layer.register_forward_pre_hook(lambda one, values, path=path: log.enter(path, one, values))
-        )
-        hooks.append(getattr(layer, after)(lambda _one, _values, result: log.leave(result)))
-        modes.append((layer, layer.training))
-    net.eval()
     try:
+        for name, layer in layers:
+            path = name or type(net).__name__
+            modes.append((layer, layer.training))
+            hooks.append(
+                layer.register_forward_pre_hook(lambda one, values, path=path: log.enter(path, one, values))
+            )
+            hooks.append(getattr(layer, after)(lambda _one, _values, result: log.leave(result)))
+        net.eval()
         yield
     finally:
         for hook in hooks:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?P<division>/(?=\s*0[xX]))"
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?P<division>(?<!/)/(?=\s*0[xX]))"
     r"|(?P<hexadecimal>\b0[xX][0-9a-fA-F]{1,9}\b)|[^\W\d][\w$]*|\d[\w.]*|\s+|.",
     re.DOTALL,
 )
@@ -65,6 +65,6 @@ def rewritten(sql: str) -> Rewritten:
 
 def _is_value(token: str) -> bool:
     """Whether a value can end with a token."""
-    if token[-1:] in {")", "]", "'", '"'}:
+    if token[-1:] in {")", "]", "}", "?", "'", '"'}:
         return True
     return (token[:1].isidentifier() and token.casefold() not in _BEFORE_A_VALUE) or token[:1].isdigit()

@@ -106,8 +106,8 @@ class QuerySession:
     """Queries over captures that are open in a process of their own. Leaving its ``with`` block ends the process.
 
     Of several captures the first is also called ``a``, the others ``b``, ``c`` … ``z``, ``c27`` …; as ranks of a job
-    their tables are together in ``job``. The process needs one to two seconds
-    to start: `start` does that early. Queries come from one thread at a time; `cancel` may come from any.
+    their tables are together in ``job``. The process needs 0.3 to 0.4 s to
+    start: `start` does that early. Queries come from one thread at a time; `cancel` may come from any.
     """
 
     def __init__(self, paths: Sequence[Path], limits: QueryLimits | None = None) -> None:

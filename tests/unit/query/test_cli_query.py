@@ -96,6 +96,9 @@ def test_options_may_stand_anywhere(sql_path: Path, capsys: pytest.CaptureFixtur
     ):
         assert main(["query", "--format", "csv", *words]) == 0
         assert capsys.readouterr().out == "i\n0\n"
+    both = "SELECT i FROM range(9) t(i), (SELECT count(*) FROM b.events)"
+    assert main(["query", str(sql_path), "--rows", "1", str(sql_path), "--format", "csv", both]) == 0
+    assert capsys.readouterr().out == "i\n0\n"
 
 
 def test_memory_can_be_allowed(sql_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

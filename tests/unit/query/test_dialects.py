@@ -72,6 +72,12 @@ def test_queries_found_elsewhere(sql_path: Path, theirs: str, ours: str) -> None
     [
         ("x % 0x1000000 + '0x10' -- 0x10", "x % 16777216  + '0x10' -- 0x10"),
         ("tid / 0x1000000 % 0xFF, 1 / 2", "tid // 16777216  % 255 , 1 / 2"),
+        ("tid // 0x1000000, 5//0x2", "tid // 16777216 , 5//2  "),
+        ("CASE WHEN end > ? THEN $1 ELSE ? END", 'CASE WHEN "end" > ? THEN $1 ELSE ? END'),
+        (
+            "CASE x WHEN 1 THEN {'end': end} ELSE {'a': 1} END",
+            "CASE x WHEN 1 THEN {'end': \"end\"} ELSE {'a': 1} END",
+        ),
         ("SELECT end-start, k.end, 'end'", 'SELECT "end"-start, k."end", \'end\''),
         (
             "CASE WHEN end > 5 THEN end ELSE end END AS end",

@@ -55,7 +55,9 @@ def test_the_system_limits_memory(sql_path: Path) -> None:
         assert process is not None
         pages = int(Path(f"/proc/{process.pid}/statm").read_text("ascii").split()[0])
         soft, hard = resource.prlimit(process.pid, resource.RLIMIT_AS)
-        assert soft == hard <= pages * resource.getpagesize() + most
+        assert (
+            soft == hard <= pages * resource.getpagesize() + most + (32 << 20)
+        )  # it may have given some back
         with pytest.raises(QueryLimitError, match="more than 64 MB of memory"):
             session.run("SELECT repeat('x', 100000000)")
 

@@ -166,7 +166,7 @@ class Drawing(QObject):
         try:
             measures, picture = self.timeline.picture()
             self._messages.write({"id": number, "frame": measures}, picture)
-        except Exception as error:  # as above
+        except Exception as error:  # the browser gets the reason instead of waiting
             self._messages.write({"id": number, "failed": str(error) or type(error).__name__})
 
     def close(self) -> None:

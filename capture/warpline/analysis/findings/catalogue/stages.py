@@ -86,7 +86,7 @@ def find_busy_stages(case: Case) -> Iterator[Finding]:
 
 
 def _is_a_call(case: Case, waiting: IntArray, stage: IntArray) -> bool:
-    """Whether whoever waits for the stage hands it each item and then waits for the result: nothing overlaps."""
+    """Whether the waiting thread hands over one item at a time and waits for each result, so that nothing overlaps."""
     segments, threads = case.segments, case.view.capture.threads
     waiters = np.unique(segments.actor[waiting])
     if len(waiters) != 1 or waiters[0] >= len(threads) or stage.max() >= len(threads):

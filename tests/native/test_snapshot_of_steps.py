@@ -22,8 +22,8 @@ from warpline.recording.control_page import RecordingState
 STANDIN = Path(__file__).parent / "standin"
 # Trains until there is a file; with `two` and its child each step has two optimisers, and waits for the other process.
 # With `scaled` a scaler calls the optimiser. With `dies` the child kills itself in the step FATAL, where the program
-# forks another one, too, which ends after some steps.
-FATAL = 300
+# forks another one, too, which ends after some steps; both wait before it until there is a file `asked`.
+FATAL = 20
 PROGRAM = f"""{UNTIL_HOOKED}
 import os, signal, subprocess, sys, time
 import torch, torch.amp.grad_scaler
@@ -52,6 +52,7 @@ while True:
     if not all_reduce(): break
     for optimizer in optimizers: scaler.step(optimizer) if scaler else optimizer.step()
     count += 1
+    while count == {FATAL} - 10 and mode in ("dies", "dying") and not os.path.exists("asked"): time.sleep(0.001)
     if count == {FATAL} and mode == "dying": os.kill(os.getpid(), signal.SIGKILL)
     if count == {FATAL} and mode == "dies":
         if os.fork() == 0:
@@ -142,6 +143,7 @@ def test_what_dies_in_the_steps_does_not_keep_the_snapshot_open(tmp_path: Path) 
     """A child that is killed, and one that is forked there and takes steps of its own."""
     with Training(tmp_path, "--wait", "--trace", "steps", mode="dies") as training:
         send_command(training.spool, "snapshot", timeout_s=60, next_steps=6, first=FATAL - 2)
+        (tmp_path / "asked").touch()
         wait_until((tmp_path / "run.h5").exists, "there is no capture", 60)
         training.end()
     with warpline.open(tmp_path / "run.h5") as capture:
@@ -150,8 +152,10 @@ def test_what_dies_in_the_steps_does_not_keep_the_snapshot_open(tmp_path: Path) 
     assert set(range(FATAL - 2, FATAL + 4)) <= set(steps.step)
 
 
-def test_threads_leave_the_steps_of_a_request_that_was_taken_back(tmp_path: Path) -> None:
-    with Training(tmp_path, "--wait", "--trace", "steps") as training:
+@pytest.mark.parametrize("asks_again", [True, False])
+def test_steps_that_are_being_recorded_can_be_taken_back(tmp_path: Path, asks_again: bool) -> None:
+    """The next request has nothing of them, and without one there is no capture."""
+    with Training(tmp_path, "--wait", "--trace", "cpu,steps") as training:
         send_command(training.spool, "snapshot", timeout_s=60, next_steps=100_000)
 
         def words(first: int, count: int) -> tuple[int, ...]:
@@ -159,12 +163,21 @@ def test_threads_leave_the_steps_of_a_request_that_was_taken_back(tmp_path: Path
             return struct.unpack_from(f"<{count}Q", page, first)
 
         wait_until(lambda: any(words(72, 400)), "no thread begins the steps")
-        with (training.spool / "control").open("r+b", buffering=0) as page:
-            page.seek(56)
-            page.write(bytes(8))
+        send_command(training.spool, "snapshot", timeout_s=60, next_steps=0)
         wait_until(lambda: not any(words(72, 400)), "a thread stays in the steps")
         wait_until(lambda: words(8, 1)[0] >> 32 == RecordingState.PAUSED, "the recording goes on")
+        if not asks_again:
+            assert "nobody asked for a snapshot" in training.end()
+            assert not list(tmp_path.glob("run.h5*"))
+            return
+        first = send_command(training.spool, "snapshot", timeout_s=60, next_steps=3)["snapshot"][0]
+        wait_until((tmp_path / "run.h5").exists, "there is no capture", 60)
         training.end()
+    with warpline.open(tmp_path / "run.h5") as capture:
+        steps = capture.report("steps").to_pandas()
+        starts = [capture.events(kind).to_pandas().start_ns.min() for kind in ("phase", "thread_state")]
+    assert steps.step.tolist() == [first, first + 1, first + 2]
+    assert min(starts) >= 0
 
 
 def test_without_a_request_there_is_no_capture(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpline.recording.remote.near.transport import FarMachine
 
 _MOST_AT_ONCE = 64
-_ATTEMPTS = 4
+_ATTEMPTS = 6
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class SeveralRecordings:
                 return answers
             gained = max(0, _most_steps(answers) - _most_steps(before))
             # The answers may be as old as asking takes: `gained` steps end meanwhile, and as many during the request.
-            first = max(2, _most_steps(answers) + 1 + 2 * attempt * gained)
+            # A busy machine may take far longer for the request: then leave more room.
+            first = max(2, _most_steps(answers) + 1 + 2**attempt * gained)
             replies = self.ask("snapshot", next_steps=next_steps, first=first)
             if not any(answer.error for answer in replies):
                 return replies

@@ -74,6 +74,8 @@ class Recorder:
         shown = RecordingState.DELAYED if self._delayed and self._has_range else self._state
         self._page = ControlPage(directory, shown, control_mask(options.trace))
         self._asked_steps = AskedSteps(self._page, self.warnings)
+        # Whatever is recorded belongs to a snapshot of steps, which may be taken back.
+        self._is_for_steps = False
         is_running = isinstance(self.target, RunningProgram)
         watched = Watched(
             directory=directory,
@@ -201,8 +203,9 @@ class Recorder:
     @property
     def _is_unused(self) -> bool:
         """Whether the recording has waited all the time."""
-        is_waiting = self.session.options.waits and self._state is RecordingState.PAUSED
-        return is_waiting and not self._recorded_ns and not self._page.snapshot_began_ns
+        if not self.session.options.waits or self._page.snapshot_began_ns:
+            return False
+        return self._is_for_steps or (self._state is RecordingState.PAUSED and not self._recorded_ns)
 
     def _follow_range(self) -> None:
         """Pause or resume to match the capture ranges of the program, by the current state of the control page.
@@ -219,7 +222,7 @@ class Recorder:
             self._recorded_ns += now - self._resumed_ns
         else:
             self._collectors.resume()
-            self._begin_capture(self._page.snapshot_began_ns or now)
+            self._begin_capture(now)
             self._resumed_ns = now
         self._state = RecordingState.PAUSED if is_paused else RecordingState.RECORDING
         self._write_state(now, self._state, records.FOLLOWED)
@@ -243,7 +246,7 @@ class Recorder:
         self._write_state(now, self._state, reason)
 
     def _resume(self, reason: str) -> None:
-        self._delayed = False
+        self._delayed = self._is_for_steps = False
         if self._state is not RecordingState.PAUSED:
             return
         now = self._page.set_state(RecordingState.RECORDING)
@@ -254,9 +257,11 @@ class Recorder:
         self._collectors.resume()
 
     def _begin_capture(self, now: int) -> None:
-        """Let the capture start with the first resume, not with a pause before it."""
+        """Let the capture start with the first resume, not with a pause before it, or with the steps asked for."""
         options = self.session.options
-        if (options.is_driven or options.waits) and not self._recorded_ns:
+        began = self._page.snapshot_began_ns
+        if (options.is_driven or options.waits) and (began or not self._recorded_ns):
+            now = began or now
             realtime = time.time_ns() - (time.monotonic_ns() - now)
             self.session = replace(self.session, start_monotonic_ns=now, start_realtime_ns=realtime)
 
@@ -287,6 +292,7 @@ class Recorder:
     def _snapshot(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write the capture of what is recorded, or of steps to come; returns why not."""
         if "next_steps" in request:
+            self._is_for_steps |= self._is_unused
             return ask_for_steps(self._page, request, self.said.get("steps"))
         if self._is_unused:
             return {"error": english("nothing is recorded yet; ask for steps to come: --next-steps 3")}

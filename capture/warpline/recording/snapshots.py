@@ -44,6 +44,7 @@ class AskedSteps:
             ]
             return have_ended or bool(inside)
         if not have_ended:
+            self._ended_ns = 0
             return False
         self._ended_ns = self._ended_ns or now_ns
         if now_ns - self._ended_ns < max(_PATIENCE_NS, _PATIENCE * (self._ended_ns - began)):
@@ -58,7 +59,8 @@ class AskedSteps:
 def ask_for_steps(page: ControlPage, request: Mapping[str, Any], source: Source | None) -> dict[str, Any]:
     """Have the program record the ``next_steps`` of a request, after the ``first`` ones of its training.
 
-    ``next_steps`` 0 takes the request back. Returns what the reply says if that is refused; nothing when it is done.
+    ``next_steps`` 0 takes the request back, even while the steps are being recorded. Returns what the reply says if
+    that is refused; nothing when it is done.
     """
     count, first = request["next_steps"], request.get("first", 0)
     if not (_is_count(count) and count <= MOST_STEPS and _is_count(first)):
@@ -66,7 +68,7 @@ def ask_for_steps(page: ControlPage, request: Mapping[str, Any], source: Source 
     if source is None or not source.enabled:
         return {"error": english("training steps are not recorded (--trace steps)")}
     asked = page.steps_asked
-    if asked is not None and page.steps >= asked[0]:
+    if count and asked is not None and page.steps >= asked[0]:
         return {"error": english("a snapshot is being recorded")}
     threads = NamedThreads()
     for thread in page.threads_inside:  # of an earlier request

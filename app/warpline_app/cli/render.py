@@ -83,7 +83,7 @@ class RenderCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Write the picture; returns 0."""
         from warpline.library.opening import open_path
-        from warpline.query.derived_contents import kept_rows
+        from warpline.query.kept_rows import kept_rows
         from warpline.storage.notes_file import notes_of
         from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
 

@@ -158,7 +158,7 @@ class DerivedRows(QObject):
             return
 
         def work(progress: Progress, is_cancelled: IsCancelled) -> dict[str, DerivedContent | str]:
-            from warpline.query.derived_contents import contents_of
+            from warpline.query.kept_rows import contents_of
 
             return contents_of(capture, due, progress, is_cancelled)
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 from warpline.library.opening import open_path
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import never, unwatched
-from warpline.query.derived_contents import Contents, kept_rows
+from warpline.query.kept_rows import Contents, kept_rows
 from warpline.query.wire import read_message, write_message
 from warpline.storage import Capture
 from warpline.storage.notes_file import notes_of

@@ -74,7 +74,7 @@ def add_run_queries_option(parser: argparse.ArgumentParser) -> None:
 
 def tell_foreign_queries(rows: Sequence[ShownRow]) -> None:
     """Say on stderr how many derived rows show nothing because somebody else wrote their query."""
-    from warpline.query.derived_contents import foreign_count
+    from warpline.query.kept_rows import foreign_count
 
     count = foreign_count(rows)
     if count:

@@ -137,7 +137,7 @@ class ExportCommand:
 def _rows(capture: Capture, source: Path, format_name: str, runs_all: bool) -> tuple[ShownRow, ...]:
     """The derived rows that a format shows, or keeps with their queries."""
     from warpline.cli.arguments import tell_foreign_queries
-    from warpline.query.derived_contents import kept_rows
+    from warpline.query.kept_rows import kept_rows
     from warpline.storage.notes_file import rows_of
 
     if format_name == "capture":

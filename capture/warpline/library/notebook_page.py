@@ -11,7 +11,7 @@ from warpline.interchange.export.exporter import ExportOptions
 from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection
 from warpline.library.pictures import PngPicture
-from warpline.query.derived_contents import kept_rows
+from warpline.query.kept_rows import kept_rows
 from warpline.storage import Capture
 from warpline.storage.notes_file import notes_of
 

@@ -15,8 +15,8 @@ from warpline.i18n import tr, translated
 from warpline.model import NotRecordedError
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import launch_delay_ns, merge_intervals
+from warpline.query.definitions import REPORT, TableView, ViewColumn
 from warpline.query.raw_tables import TEXT, Array, Keys, RawColumn, RawTable, texts
-from warpline.query.views import REPORT, TableView, ViewColumn
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from warpline.model import WarplineError
 from warpline.query import job_views
 from warpline.query.catalog import Catalog
+from warpline.query.definitions import Definition, TableView, quoted
 from warpline.query.guard import single_select, words_of
 from warpline.query.raw_tables import RawTable
 from warpline.query.rewriting import Rewritten, rewritten
-from warpline.query.views import Definition, TableView, quoted
 from warpline.query.wire import Parameters, ResultColumn
 
 if TYPE_CHECKING:

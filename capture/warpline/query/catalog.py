@@ -7,12 +7,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from warpline.model import NotRecordedError
+from warpline.query.definitions import REPORT, Definition, TableView
 from warpline.query.dialects import nsys, perfetto
 from warpline.query.event_views import EventViews, view_name
 from warpline.query.macros import MACROS
 from warpline.query.raw_tables import Keys
 from warpline.query.small_tables import SmallTables
-from warpline.query.views import REPORT, Definition, TableView
 
 if TYPE_CHECKING:
     from warpline.query.analysis_tables import AnalysisTables

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from warpline.query.views import Definition
+from warpline.query.definitions import Definition
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.model import BUILTIN_KINDS_BY_NAME, AttributeSpec, KindSpec
+from warpline.query.definitions import TableView, TextJoin, ViewColumn, enumeration
 from warpline.query.nesting import parents_of_events, self_times
 from warpline.query.raw_tables import TEXT, Array, Keys, RawColumn, RawTable, texts
-from warpline.query.views import TableView, TextJoin, ViewColumn, enumeration
 from warpline.storage.columns.attribute_types import column_type
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def column_of(kind: str, spec: AttributeSpec) -> str:
     return f"{kind}_{name}" if name.casefold() in (*COMMON, "kind") else name
 
 
-OTHER_TABLES = frozenset(
+RESERVED_NAMES = frozenset(
     ("events", "waits", "links", "tracks", "processes", "threads", "devices", "streams", "counters",
      "counter_samples", "stacks", "sources", "kinds", "meta", "launches", "busy", "steps", "strings")
 )  # fmt: skip
@@ -221,7 +221,7 @@ OTHER_TABLES = frozenset(
 
 def view_name(kind: str) -> str:
     """The view of a kind: its name, unless another table has it."""
-    return f"kind_{kind}" if kind.casefold() in OTHER_TABLES else kind
+    return f"kind_{kind}" if kind.casefold() in RESERVED_NAMES else kind
 
 
 def known_kind(name: str) -> KindSpec | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpline.query.catalog import Catalog
-from warpline.query.views import quoted
+from warpline.query.definitions import quoted
 
 SCHEMA = "job"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpline.query.views import Definition
+from warpline.query.definitions import Definition
 
 
 def _table(name: str, about: str, parameters: str, sql: str, *uses: str) -> Definition:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpline.query.definitions import TableView, ViewColumn, enumeration
 from warpline.query.raw_tables import (
     TEXT,
     Array,
@@ -18,7 +19,6 @@ from warpline.query.raw_tables import (
     text_column,
     texts,
 )
-from warpline.query.views import TableView, ViewColumn, enumeration
 from warpline.storage import NO_ROW
 from warpline.storage.columns.schema import NO_STACK
 

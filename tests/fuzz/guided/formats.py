@@ -27,8 +27,8 @@ from warpline.interchange.ncu.csv_importer import importer as ncu_csv
 from warpline.interchange.otlp.otlp_importer import importer as otlp
 from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
 from warpline.interchange.pprof.pprof_importer import importer as pprof
+from warpline.interchange.rocm.rocm_csv_importer import importer as rocprof_csv
 from warpline.interchange.rocm.rocpd_importer import importer as rocpd
-from warpline.interchange.rocm.rocprof_csv_importer import importer as rocprof_csv
 from warpline.interchange.rocm.rocprof_v1_importer import importer as rocprof_v1
 from warpline.interchange.rocm.rocprofv3_json_importer import importer as rocprofv3
 from warpline.interchange.rocm.rpd_importer import importer as rpd

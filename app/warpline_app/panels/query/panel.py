@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr, tr_n
 from warpline.model.derived_rows import DerivedRow
 from warpline.model.errors import UsageError, WarplineError
-from warpline.query.derived_contents import content_of
+from warpline.query.kept_rows import content_of
 from warpline.query.session import QueryError, QueryResult, QuerySession, TableInfo
 from warpline.query.watched_run import run_query
 from warpline.storage.columns.derived_events import DerivedContent

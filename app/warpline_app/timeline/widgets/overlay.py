@@ -24,7 +24,7 @@ from warpline_app.timeline.draw.arrows import (
     paint_links,
 )
 from warpline_app.timeline.draw.lit_marks import paint_chain, paint_gap, paint_ranges
-from warpline_app.timeline.draw.live_edge import paint_live_edge
+from warpline_app.timeline.draw.now_line import paint_now_line
 from warpline_app.timeline.model.links import (
     NO_LINKS,
     LinkSet,
@@ -120,7 +120,7 @@ class Overlay:
         """Paint everything except the pointer line."""
         scene, state = self.scene, self.scene.state
         if scene.document.live_edge is not None:
-            paint_live_edge(painter, scene, self.theme, scene.document.live_edge)
+            paint_now_line(painter, scene, self.theme, scene.document.live_edge)
         self._paint_range(painter)
         self._paint_notes(painter)
         if scene.layout.pinned_height:

@@ -24,7 +24,7 @@ from warpline.model.errors import RecordingError
 from warpline.recording.control import send_command
 from warpline.recording.proc_files import process_stat
 from warpline.recording.remote.frames import FrameType
-from warpline.recording.remote.near import notes
+from warpline.recording.remote.near import run_notes
 from warpline.recording.remote.near.begin import FarSettings, record_on, resume_on
 from warpline.recording.remote.near.mirror import Mirror
 from warpline.recording.remote.near.run import FarRun
@@ -214,24 +214,24 @@ def test_a_connection_that_is_lost_before_its_greeting_leaves_what_is_known(tmp_
     )
     output, spool = tmp_path / "run.h5", tmp_path / "spool"
     spool.mkdir()
-    note = notes.RunNote(
+    note = run_notes.RunNote(
         run="0123456789ab", place="", output=str(output), spool=str(spool), title="", received=(10, 5)
     )
-    notes.remember(note)
+    run_notes.remember(note)
     try:
         place = machine_of(None, shlex.join((sys.executable, str(box))))
         with pytest.raises(RecordingError, match="the connection was lost"):
             FarRun(place, {"action": "resume", "run": note.run}, output, spool, None).finish()
-        assert notes.noted(note.run) == note
+        assert run_notes.noted(note.run) == note
     finally:
-        notes.forget(note.run)
+        run_notes.forget(note.run)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_it_connects_leaves_nothing_behind(
     number: int, far_cache: Path, tmp_path: Path
 ) -> None:
-    begun, known = tmp_path / "begun", set(notes.notes_folder().glob("*.json"))
+    begun, known = tmp_path / "begun", set(run_notes.notes_folder().glob("*.json"))
     via = shlex.join(("sh", "-c", f"touch {begun}; exec sleep 600", "box"))
     words = warpline("record", "--via", via, "-o", str(tmp_path / "run.h5"), "--", "true")
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
@@ -239,7 +239,7 @@ def test_a_signal_while_it_connects_leaves_nothing_behind(
         child.send_signal(number)
         assert child.wait(60) == 128 + number
     assert [path.name for path in tmp_path.iterdir()] == ["begun"]
-    assert set(notes.notes_folder().glob("*.json")) == known
+    assert set(run_notes.notes_folder().glob("*.json")) == known
 
 
 def test_nothing_stays_there_when_the_connection_is_lost_at_the_last_moment(

@@ -28,7 +28,7 @@ from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
-from warpline.analysis.findings.work.loading_kinds import MainWork, main_work
+from warpline.analysis.findings.work.loading_kinds import DominantWork, dominant_work
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import Selection
 from warpline.i18n import english, english_n, joined
@@ -104,7 +104,7 @@ def _in_main(case: Case, pieces: Int64Array) -> _Description:
         )
     leaf = case.pieces.leaf[pieces]
     runs = case.segments.cause[leaf] == Cause.RUNNING
-    work = main_work(case, case.segments.place[leaf[runs]], case.pieces.length[pieces[runs]])
+    work = dominant_work(case, case.segments.place[leaf[runs]], case.pieces.length[pieces[runs]])
     if work is not None and work.kind is not None:
         text = _with_work(text, work)
         remedy = joined(" ", [work.kind.remedy, english("Load in worker processes (num_workers).")])
@@ -113,7 +113,7 @@ def _in_main(case: Case, pieces: Int64Array) -> _Description:
     return _Description(english("Data loading in the main process"), text, remedy, where, part)
 
 
-def _with_work(text: str, work: MainWork) -> str:
+def _with_work(text: str, work: DominantWork) -> str:
     """The sentence, with what loading spends its running time on."""
     assert work.kind is not None
     hot = work.hot
@@ -124,7 +124,7 @@ def _with_work(text: str, work: MainWork) -> str:
     )  # fmt: skip
 
 
-def _where_of_work(where: Where, work: MainWork) -> Where:
+def _where_of_work(where: Where, work: DominantWork) -> Where:
     return replace(where, file=work.hot.file, line=work.hot.number, function=work.hot.function)
 
 
@@ -205,7 +205,7 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
     where = case.where(best)
     fields = {"place": place_known(where)}
     runs = causes == Cause.RUNNING
-    work = main_work(case, case.segments.place[segment[runs]], lengths[runs])
+    work = dominant_work(case, case.segments.place[segment[runs]], lengths[runs])
     if most in (Cause.RUNNING, Cause.IMPORTING):
         doing = english("The workers compute in {place}.", **fields)
         if work is not None and work.kind is not None:

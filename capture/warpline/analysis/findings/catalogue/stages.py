@@ -26,7 +26,7 @@ from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.handing_out import tasks_of_segments
-from warpline.analysis.findings.work.loading_kinds import main_work
+from warpline.analysis.findings.work.loading_kinds import dominant_work
 from warpline.i18n import english
 
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
@@ -73,7 +73,7 @@ def find_busy_stages(case: Case) -> Iterator[Finding]:
             "Speed up this stage, or run several of it in parallel: in processes where it is Python code."
         )
         leaf = pieces_all.leaf[group.pieces]
-        work = main_work(case, segments.place[leaf], pieces_all.length[group.pieces], is_loading=False)
+        work = dominant_work(case, segments.place[leaf], pieces_all.length[group.pieces], is_loading=False)
         if work is not None and work.kind is not None:
             text = english("{sentence} There, time goes to {doing}.", sentence=text, doing=work.kind.doing)
             remedy = work.kind.remedy

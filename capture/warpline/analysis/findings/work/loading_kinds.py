@@ -136,7 +136,7 @@ LOADING_KINDS: tuple[WorkKind, ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class MainWork:
+class DominantWork:
     """The longest line of some running code, its kind of work (None: unknown), and the share of the time, 0–1.
 
     ``stacks`` are the ids of all stacks of that kind, or of that line.
@@ -148,9 +148,9 @@ class MainWork:
     stacks: tuple[int, ...]
 
 
-def main_work(
+def dominant_work(
     case: Case, stacks: IntArray, length: npt.NDArray[np.integer], is_loading: bool = True
-) -> MainWork | None:
+) -> DominantWork | None:
     """What running code at some stacks (ids, [n], −1: none), each for a ``length`` in ns, does most of the time.
 
     Names kinds of work inside data loading (``is_loading``), and the general ones.
@@ -181,7 +181,7 @@ def main_work(
     longest = max(
         (code for code in by_kind[best] if hots[code].place == place), key=lambda code: by_kind[best][code]
     )
-    return MainWork(hots[longest], kinds[best] if share >= _MOST else None, share, tuple(by_kind[best]))
+    return DominantWork(hots[longest], kinds[best] if share >= _MOST else None, share, tuple(by_kind[best]))
 
 
 def kind_in_loading(hot: HotLine, frames: list[str]) -> WorkKind | None:

@@ -13,7 +13,7 @@ from typing import Any
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
 from warpline.recording.capture_of_session import Report, Result, check_output
-from warpline.recording.remote.near import notes
+from warpline.recording.remote.near import run_notes
 from warpline.recording.remote.near.local_streams import terminal_size
 from warpline.recording.remote.near.run import FarRun
 from warpline.recording.remote.near.transport import FarMachine, ask
@@ -118,11 +118,11 @@ def _begin(
                 directory.rmdir()  # only when nothing was recorded
 
 
-def _choose(place: FarMachine, output: Path | None) -> tuple[str, notes.RunNote]:
+def _choose(place: FarMachine, output: Path | None) -> tuple[str, run_notes.RunNote]:
     """The run to resume: the only one of this machine, or the one that was meant for ``output``."""
     known = ask(place, {"action": "runs"}).get("runs")
     runs = [run for run in known if isinstance(run, dict)] if isinstance(known, list) else []
-    pairs = [(str(run.get("run")), notes.noted(run.get("run"))) for run in runs]
+    pairs = [(str(run.get("run")), run_notes.noted(run.get("run"))) for run in runs]
     ours = [(run, note) for run, note in pairs if note is not None]
     if output is not None:
         ours = [pair for pair in ours if pair[1].output == str(output.absolute())]

@@ -29,7 +29,7 @@ from warpline.recording.remote.frames import (
     stream_of,
     values_of,
 )
-from warpline.recording.remote.near import notes
+from warpline.recording.remote.near import run_notes
 from warpline.recording.remote.near.local_streams import (
     LocalInput,
     LocalOutput,
@@ -89,7 +89,7 @@ class FarRun:
                 self._connection = Connection(self._place, self._request, check=self._leave_by_signal)
             except BaseException:
                 if is_new:
-                    notes.forget(self._run)
+                    run_notes.forget(self._run)
                 raise
             self._is_connected = True
             try:
@@ -233,7 +233,7 @@ class FarRun:
                 raise FrameError("it greets twice")
             self._greet(values_of(body))
         elif kind is FrameType.FAILED:
-            notes.forget(self._run)
+            run_notes.forget(self._run)
             raise RecordingError(visible(str(values_of(body).get("message"))))
 
     def _greet(self, hello: dict[str, Any]) -> None:
@@ -245,14 +245,14 @@ class FarRun:
         if not hello.get("is_new"):
             offset = hello.get("input")
             self._input.sent = self._input.consumed = offset if isinstance(offset, int) else 0
-            note = notes.noted(self._run)
+            note = run_notes.noted(self._run)
             for output, received in zip(self._outputs.values(), note.received if note else (), strict=False):
                 output.received = output.written = received
         self._remember()
 
     def _remember(self) -> None:
-        notes.remember(
-            notes.RunNote(
+        run_notes.remember(
+            run_notes.RunNote(
                 run=self._run,
                 place=self._place.options,
                 output=str(self._output),
@@ -375,7 +375,7 @@ class FarRun:
 
     def _forget(self) -> None:
         """Remove the recording from the other machine: it is complete here."""
-        notes.forget(self._run)
+        run_notes.forget(self._run)
         if not self._connection.say_last(packed(FrameType.TAKEN)):
             # The connection was lost at the last moment. Another failure leaves a folder there (`doctor --clean`).
             until = time.monotonic() + _REPLY_S

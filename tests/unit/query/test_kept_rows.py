@@ -9,9 +9,9 @@ import pytest
 
 from warpline.model.derived_rows import DerivedRow
 from warpline.model.progress import never, unwatched
-from warpline.query import derived_contents
+from warpline.query import kept_rows as rows
 from warpline.query.allowed_queries import MOST, AllowedQueries, foreign_text
-from warpline.query.derived_contents import Contents, contents_of, foreign_count, kept_rows
+from warpline.query.kept_rows import Contents, contents_of, foreign_count, kept_rows
 from warpline.query.named_tables import aliases
 from warpline.query.session import QuerySession
 from warpline.query.watched_run import run_query
@@ -70,7 +70,7 @@ def test_known_results_are_not_made_again(
         asked.append(queries)
         return contents_of(capture, queries, *others)
 
-    monkeypatch.setattr(derived_contents, "contents_of", counted)
+    monkeypatch.setattr(rows, "contents_of", counted)
     known: Contents = {}
     first, second = DerivedRow(title="x", sql=EVENTS), DerivedRow(title="y", sql=TRACKS)
     with open_capture(sql_path) as capture:

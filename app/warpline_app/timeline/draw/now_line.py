@@ -14,7 +14,7 @@ from warpline_app.timeline.model.scene import Scene
 _AIR_PX = 4
 
 
-def paint_live_edge(painter: QPainter, scene: Scene, theme: Theme, edge: LiveEdge) -> None:
+def paint_now_line(painter: QPainter, scene: Scene, theme: Theme, edge: LiveEdge) -> None:
     """Draw a line at the end, a dashed line where the final part ends, and a veil between them."""
     scale, height = scene.scale, scene.height_px
     settled, head = scale.to_px(edge.settled_ns), scale.to_px(edge.head_ns)

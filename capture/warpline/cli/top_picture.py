@@ -15,6 +15,7 @@ from warpline.i18n.width import padded
 from warpline.library.selecting import select
 from warpline.model.errors import UsageError
 from warpline.model.times import format_duration
+from warpline.untrusted import listing, one_line
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -33,7 +34,7 @@ def picture(capture: Capture, name: str, start_ns: int, stop_ns: int, recorded_n
     lines = [
         tr(
             "{name} · {end} recorded · the last {length} · {events}",
-            name=name,
+            name=one_line(name),
             end=format_duration(recorded_ns),
             length=format_duration(length),
             events=events,
@@ -45,7 +46,7 @@ def picture(capture: Capture, name: str, start_ns: int, stop_ns: int, recorded_n
         return [*lines, tr("Nothing happened in this time, or nothing was recorded.")]
     hot = running_lines(capture, start_ns, stop_ns)
     lines += _gpus(capture, start_ns, stop_ns) + _steps(capture, start_ns, stop_ns) + _hottest(hot)
-    return [*lines, "", *_threads(capture, start_ns, stop_ns, hot)]
+    return listing([*lines, "", *_threads(capture, start_ns, stop_ns, hot)]).split("\n")
 
 
 def _rows(capture: Capture, report: str, start_ns: int, stop_ns: int) -> list[_Row] | str:

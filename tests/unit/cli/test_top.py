@@ -41,6 +41,28 @@ def test_threads_are_shown_by_what_they_do_and_wait_for(
     assert "lock · Lock.acquire (" in second
 
 
+def test_names_forge_no_lines_and_steer_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "\x1b[2Jname\nGPU 0: busy 1 %\x9b31m\u202e"
+    path = tmp_path / "names.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(7, name=name)
+        thread = builder.add_thread(process, 7, name=name)
+        state = builder.track("process/7/thread/7/state", role="state", process=process, thread=thread)
+        builder.add_events(state, "thread_state", [0], [9_000_000], builder.string("running"))
+        samples = builder.track("process/7/thread/7/samples", role="samples", process=process, thread=thread)
+        place = builder.string(f"{name} (/src/app.py:8)")
+        builder.add_events(
+            samples, "sample", [1_000_000], [0], place, attributes={"stack": [builder.stack(place)]}
+        )
+        builder.finish()
+    assert main(["top", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert all(line.isprintable() for line in text.splitlines())
+    assert not any(line.startswith("GPU 0") for line in text.splitlines())
+
+
 def test_threads_that_never_waited_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "busy.h5"
     with CaptureBuilder(path) as builder:

@@ -209,14 +209,25 @@ def _cut_row_px(view: TimelineView, canvas_px: int) -> int:
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:
-    """Run Qt's event loop until a condition holds. Raises ExportError on timeout."""
+    """Run Qt's event loop until a condition holds in two looks: what changed last is laid out between them.
+
+    Raises ExportError on timeout.
+    """
     from PySide6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
     clock = QElapsedTimer()
     clock.start()
     loop = QEventLoop()
     tick = QTimer()
-    tick.timeout.connect(lambda: loop.quit() if is_done() or clock.elapsed() > IDLE_TIMEOUT_MS else None)
+    held = False
+
+    def look() -> None:
+        nonlocal held
+        before, held = held, is_done()
+        if (before and held) or clock.elapsed() > IDLE_TIMEOUT_MS:
+            loop.quit()
+
+    tick.timeout.connect(look)
     tick.start(5)
     loop.exec()
     tick.stop()

@@ -16,6 +16,7 @@ from warpline.storage import NO_ROW
 from warpline_app.panels.facts.attribute_facts import attribute_facts
 from warpline_app.panels.facts.event_context import EventContext
 from warpline_app.panels.facts.fact import Fact, frame_fact
+from warpline_app.panels.facts.request_facts import request_facts
 from warpline_app.panels.facts.wait_facts import state_facts, wait_facts
 from warpline_app.timeline.model.links import delay_of_launch, launching_call
 
@@ -89,6 +90,7 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
         Section(tr("Thread states"), state_facts(capture, row)),
         Section(tr("Where"), _where(capture, row)),
         Section(tr("Links"), (*_links(capture, row), *_context(capture, row))),
+        Section(*request_facts(capture, kind, row)),
         *_python(capture, row),
         Section(tr("Nested in"), _parents(capture, row)),
         *_children(capture, row),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.serving.batches import requests_of_step, steps_of_request
 from warpline.model.intervals import launch_delay_ns
 from warpline.model.links import LAUNCH
 
@@ -107,13 +108,26 @@ def launched_rows(capture: Capture, rows: Int64Array) -> Int64Array:
 def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
     """The events nested in an event, and those launched in it: on its track and by API calls of its thread.
 
-    A request to a model server runs in the batches of its time: all work launched after it left the queue is its own.
+    A request to a model server runs in the engine steps of its time, and their work is its own; where no steps were
+    recorded, all work launched after it left the queue. A step leads to the requests in it, too.
     Each is limited to `NESTED_LIMIT` rows.
     """
     nested = capture.nested_rows(row)[:NESTED_LIMIT]
     start, stop = capture.event_span(row)
     if capture.kind_of_code.get(int(capture.events.kind[row])) in _REQUESTS:
-        return nested, launched_between(capture, _computed_from(capture, nested, start), stop)
+        steps = steps_of_request(capture, row)
+        if steps is None:
+            return nested, launched_between(capture, _computed_from(capture, nested, start), stop)
+        work = [_launched_in(capture, step, np.empty(0, np.int64)) for step in steps.tolist()]
+        return nested, np.unique(np.concatenate([steps, *work]))[:NESTED_LIMIT]
+    launched = _launched_in(capture, row, nested)
+    requests = requests_of_step(capture, row)
+    return nested, np.unique(np.concatenate([launched, requests])) if len(requests) else launched
+
+
+def _launched_in(capture: Capture, row: int, nested: Int64Array) -> Int64Array:
+    """GPU work launched by an event, by those nested in it, and by API calls of its thread during it."""
+    start, stop = capture.event_span(row)
     track = capture.tracks[capture.track_of_row(row)]
     callers = [nested, np.array([row], np.int64)]
     if track.thread is not None and stop > start:
@@ -124,7 +138,7 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
                     calls = capture.rows_in(lanes, start, stop)
                     begin = capture.event_times(calls)[0]
                     callers.append(calls[(begin >= start) & (begin < stop)])
-    return nested, launched_rows(capture, np.unique(np.concatenate(callers)))[:NESTED_LIMIT]
+    return launched_rows(capture, np.unique(np.concatenate(callers)))[:NESTED_LIMIT]
 
 
 def _computed_from(capture: Capture, phases: Int64Array, start_ns: int) -> int:

@@ -10,6 +10,7 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets, Valu
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import name_texts, scope_text
+from warpline.analysis.serving.batches import batches
 from warpline.analysis.serving.served import ATTRIBUTES, KIND, NO_REQUESTS, gpu_time, served_requests
 from warpline.i18n import english
 
@@ -49,6 +50,10 @@ def requests(view: View, _options: Options) -> Table | NotRecorded:
     notes = [
         english("Inter-token latency: the time after the first token, by each further token."),
     ]
+    found = batches(view)
+    if len(found.steps):
+        data["engine_steps"] = np.bincount(found.request, minlength=len(served.row))
+        columns.insert(7, Column("engine_steps", "Engine steps", Role.COUNT))
     work = gpu_time(view, served)
     if work is not None:
         data["gpu_ns"] = work

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.analysis.analysis_tools import Program, rows_of
+from tests.unit.analysis.analysis_tools import Open, Program, rows_of
 from tests.unit.interchange.import_tools import attributes, imported, text_file
 
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.serving.step_names import parse_step_name
 from warpline.interchange import detect, import_files
 from warpline.interchange.framework.requests import REQUEST, REQUEST_PHASE
 from warpline.model import ImportFormatError
 from warpline.storage import Capture, open_capture
+from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.timeline.model.links import related_rows
 
 MS = 1_000_000
@@ -245,3 +248,102 @@ def test_the_capture_of_requests_is_read_again(tmp_path: Path) -> None:
     capture.close()
     with open_capture(path) as again:
         assert len(rows_of(again, "requests")) == 1
+
+
+STEPS = {
+    "execute_context_2(700)_generation_3(3)": (2, 3, 703, "mixed"),
+    "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)": (0, 32, 32, "decode"),
+    "step[EXTEND bs=2 toks=4096]": (2, 0, 4096, "prefill"),
+    "step[DECODE bs=16]": (0, 16, 16, "decode"),
+    "step[MIXED bs=3 c=1 g=2 c_sq=5 c_sk=8]": (1, 2, -1, "mixed"),
+    "step[TARGET_VERIFY bs=4]": (0, 4, -1, "decode"),
+    "prefill[bs=2 tok=16384]": (2, 0, 16384, "prefill"),
+    "[Executor] _forward_step 12: 1 ctx reqs, 40 ctx tokens, 31 gen reqs": (1, 31, -1, "mixed"),
+    "[Executor] _forward_step: 0 ctx reqs, 4 gen reqs": (0, 4, -1, "decode"),
+    "step[IDLE bs=0]": (-1, -1, -1, ""),
+    "execute_context_1": (-1, -1, -1, ""),
+}
+
+
+@pytest.mark.parametrize(("name", "said"), STEPS.items())
+def test_names_of_engine_steps_say_requests_and_tokens(name: str, said: tuple[int, int, int, str]) -> None:
+    step = parse_step_name(name)
+    assert (step.prefill, step.decode, step.tokens, step.phase) == said
+
+
+def serving(tmp_path: Path, payload: str = "") -> Capture:
+    """Two requests in three steps, each of which launches a kernel, and a copy between steps; times in ns."""
+    program = Program(tmp_path / "serving.h5")
+    steps = (
+        (20, 30, "execute_context_1(8)_generation_0(0)"),
+        (32, 42, "execute_context_1(4)_generation_1(1)"),
+        (44, 54, "execute_context_0(0)_generation_1(1)"),
+    )
+    for start, stop, name in steps:
+        arguments = {"payload": payload} if payload and start == 32 else {}
+        program.host("ranges", "range", start, stop, name, **arguments)
+        program.gpu("kernel", 7, start + 2, start + 9, f"kernel {start}", program.launch(start, start + 1))
+    program.gpu("memcpy", 7, 42, 43, "copy between", program.launch(42, 43))
+    builder = program.builder
+    builder.add_kind(REQUEST)
+    builder.add_kind(REQUEST_PHASE)
+    base = "process/71.1/requests"
+    builder.track(base, role="group", parent="process/71.1", process=program.process)
+    for number, phases in enumerate(((10, 20, 30, 42), (25, 31, 42, 54))):
+        track = builder.track(f"{base}/{number}", role="ranges", parent=base, process=program.process)
+        identity = builder.string(f"r{number}")
+        where = {"request": [identity]}
+        builder.add_events(
+            track, "request", [phases[0]], [phases[3] - phases[0]], [identity], attributes=where
+        )
+        for name, start, stop in zip(("queue", "prefill", "decode"), phases, phases[1:], strict=False):
+            builder.add_events(track, "request_phase", [start], [stop - start], [builder.string(name)])
+    return program.finish()
+
+
+def lit(capture: Capture, kind: str, name: str, place: int = 0) -> list[str]:
+    """Names of what the event of a kind and name leads to."""
+    rows = [row for row in np.asarray(capture.kinds[kind].rows).tolist() if _name(capture, row) == name]
+    return [_name(capture, other) for other in related_rows(capture, rows[place])[1].tolist()]
+
+
+def test_requests_steps_and_kernels_lead_to_each_other(tmp_path: Path) -> None:
+    first, second, third = (
+        "execute_context_1(8)_generation_0(0)",
+        "execute_context_1(4)_generation_1(1)",
+        "execute_context_0(0)_generation_1(1)",
+    )
+    with serving(tmp_path) as capture:
+        assert set(lit(capture, "request", "r0")) == {first, second, "kernel 20", "kernel 32"}
+        assert set(lit(capture, "request", "r1")) == {second, third, "kernel 32", "kernel 44"}
+        assert set(lit(capture, "range", second)) == {"r0", "r1", "kernel 32"}
+        assert set(lit(capture, "request_phase", "decode", 1)) == {third, "kernel 44"}
+        assert lit(capture, "request_phase", "queue", 1) == []
+        steps = rows_of(capture, "engine_steps")
+        assert [row["requests"] for row in steps] == [1, 2, 1]
+        assert [row["phase"] for row in steps] == ["prefill", "mixed", "decode"]
+        assert [(row["gpu_operations"], row["gpu_ns"]) for row in steps] == [(1, 7)] * 3
+        assert [row["engine_steps"] for row in rows_of(capture, "requests")] == [2, 2]
+        facts = event_facts(capture, int(np.asarray(capture.kinds["request"].rows)[0]))
+        (section,) = [section for section in facts.sections if section.title == "Ran in 2 engine steps"]
+        assert [fact.value.split()[0] for fact in section.facts] == [first, second]
+
+
+def test_a_step_that_names_its_requests_has_only_those(tmp_path: Path) -> None:
+    with serving(tmp_path, '{"request_ids": ["r1", 7]}') as capture:
+        assert [row["requests"] for row in rows_of(capture, "engine_steps")] == [1, 1, 1]
+        assert "kernel 32" not in lit(capture, "request", "r0")
+
+
+def test_steps_of_a_real_trace_of_vllm(opened: Open) -> None:
+    (step,) = rows_of(opened("**/vllm_decode_full/graph_execution.json.gz"), "engine_steps")
+    assert (step["phase"], step["decode_requests"], step["tokens"]) == ("decode", 32, 32)
+    # One launch of a graph leads to all kernels.
+    assert step["gpu_operations"] == 434
+
+
+def test_a_capture_without_engine_steps_says_so(tmp_path: Path) -> None:
+    program = Program(tmp_path / "other.h5")
+    program.host("ranges", "range", 0, 5, "forward")
+    with program.finish() as capture:
+        assert compute_report(capture, "engine_steps").table is None

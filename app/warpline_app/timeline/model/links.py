@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.serving.batches import requests_of_step, steps_of_request
 from warpline.model.intervals import launch_delay_ns
 from warpline.model.links import LAUNCH
 
@@ -112,6 +111,9 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
     recorded, all work launched after it left the queue. A step leads to the requests in it, too.
     Each is limited to `NESTED_LIMIT` rows.
     """
+    # Imported on demand: the first frame selects nothing.
+    from warpline.analysis.serving.batches import requests_of_step, steps_of_request
+
     nested = capture.nested_rows(row)[:NESTED_LIMIT]
     start, stop = capture.event_span(row)
     if capture.kind_of_code.get(int(capture.events.kind[row])) in _REQUESTS:

@@ -221,6 +221,11 @@ def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
     return tuple(hops)
 
 
+def rate_text(per_second: float) -> str:
+    """``1,200``, ``4.3`` or ``0.04``: a rate with two digits or more, since 0 would say that nothing happens."""
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
+
+
 def action_text(cause: int, where: Where, device: str) -> str:
     """``waits for a lock at want (x.py:7)``."""
     place = place_of(where)

@@ -39,6 +39,9 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         ),
         "blocks_event_loop": english("Refuted if the loop has no other task to run meanwhile."),
         "small_pool": english("Refuted if twice as many workers take as long for the same tasks."),
+        "stragglers": english(
+            "Refuted if no task of the next batch may start before the last one has ended."
+        ),
         "small_queue": english("Refuted if the program takes as long with a queue without a limit."),
         "copied_work": english(
             "Refuted if the program takes as long when it hands over indices instead of data."

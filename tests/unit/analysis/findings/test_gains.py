@@ -12,6 +12,7 @@ from tests.unit.analysis.findings.test_engine import threads_capture
 from warpline.analysis.compare.predictions import find_predictions
 from warpline.analysis.findings import diagnose
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.draft import rate_text
 from warpline.analysis.findings.finding import Finding, Severity, is_visible
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.selection import View
@@ -85,3 +86,10 @@ def test_sleeping_to_keep_a_pace_gains_nothing(tmp_path: Path) -> None:
     with scene(tmp_path / "run.h5", [Acts(turn * 10)], meta=meta) as capture:
         first = diagnose.diagnose(View(capture)).findings[0]
     assert (first.title, first.severity, first.gain_ns) == ("Sleeping to keep a pace", Severity.NOTE, 0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(1234.4, "1,234"), (10.0, "10"), (4.26, "4.3"), (0.0123, "0.012")]
+)
+def test_a_rate_is_never_rounded_to_nothing(rate: float, text: str) -> None:
+    assert rate_text(rate) == text

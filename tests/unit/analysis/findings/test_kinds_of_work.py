@@ -17,7 +17,11 @@ from warpline.analysis.findings.work.hot_lines import HotLine, callee_name, hot_
 from warpline.analysis.findings.work.kind import FILE_AGAIN, SMALL_CALLS, WorkKind
 from warpline.analysis.findings.work.kinds import KINDS, kind_of
 from warpline.analysis.findings.work.regex_repeats import nests_repeats
-from warpline.analysis.findings.work.running_work import _name_small_calls, source_files
+from warpline.analysis.findings.work.running_work import (
+    _longest_line,
+    _name_small_calls,
+    source_files,
+)
 from warpline.analysis.findings.work.source_lines import SourceFile, SourceFiles
 
 LIBRARY = "/usr/lib/python3.11"
@@ -322,3 +326,11 @@ def test_lines_with_many_small_calls(
     }
     _name_small_calls(hots, counted, {"/src/a.py:read": ("/data/x", opened)}, np.array([time_ms * 1e6]))
     assert (hots[0].kind is SMALL_CALLS) is is_named
+
+
+@pytest.mark.parametrize(("inside", "callee"), [(1.0, ""), (60.0, "posixpath.join")])
+def test_a_callee_is_named_where_much_of_the_time_is_spent_in_it(inside: float, callee: str) -> None:
+    alone = HotLine("/src/a.py", 7, "newest", "", None, None)
+    calling = HotLine("/src/a.py", 7, "newest", "posixpath.join", None, None)
+    longest = _longest_line([(alone, 100.0 - inside), (calling, inside)])
+    assert (longest.place, longest.callee) == (alone.place, callee)

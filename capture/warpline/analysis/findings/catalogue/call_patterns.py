@@ -174,7 +174,7 @@ def find_lookups(case: Case) -> Iterator[Finding]:
     host, count = usual_object(case, lookups)
     if count < _FEWEST_LOOKUPS:
         return
-    pieces = pieces_during(case, lookups)
+    pieces = _unclaimed_during(case, lookups)
     where = usual_call_place(case, lookups)
     text = english(
         "{time} of {whole} ({percent:.0f} %) goes to looking up host names: {host} is looked up {count:,} times at "
@@ -191,7 +191,7 @@ def find_lookups(case: Case) -> Iterator[Finding]:
 def _slow_lookup(case: Case, lookups: LibraryCalls, place: int) -> Iterator[Finding]:
     """The finding about the one lookup that takes longer than all others together."""
     slow = lookups.take(np.array([place]))
-    pieces, where = pieces_during(case, slow), usual_call_place(case, slow)
+    pieces, where = _unclaimed_during(case, slow), usual_call_place(case, slow)
     host = case.view.capture.strings[int(slow.object[0])] if slow.object[0] >= 0 else english("a host")
     text = english(
         "{time} of {whole} ({percent:.0f} %) goes to a single lookup of a host name, {host}, at {place}; all {count:,} "
@@ -210,6 +210,12 @@ def _slow_lookup(case: Case, lookups: LibraryCalls, place: int) -> Iterator[Find
     )  # fmt: skip
 
 
+def _unclaimed_during(case: Case, calls: LibraryCalls) -> Int64Array:
+    """The pieces that lie in some calls and that no shape explains, such as a blocked event loop or its timers."""
+    pieces = pieces_during(case, calls)
+    return pieces[~case.claimed[pieces]]
+
+
 def find_empty_polls(case: Case) -> Iterator[Finding]:
     """Find a loop that waits for descriptors in short timeouts, most of which expire without an event."""
     calls = case.once(read_calls)
@@ -219,7 +225,7 @@ def find_empty_polls(case: Case) -> Iterator[Finding]:
         empty = own.take(own.result == 0)
         if len(empty) < _FEWEST_POLLS or 5 * len(empty) < 4 * len(own):
             continue
-        pieces = pieces_during(case, empty)
+        pieces = _unclaimed_during(case, empty)
         where = usual_call_place(case, empty)
         text = english(
             "{time} of {whole} ({percent:.0f} %) passes in {count:,} waits for file descriptors that time out without "
@@ -236,6 +242,6 @@ def find_empty_polls(case: Case) -> Iterator[Finding]:
 
 rules = (
     Rule("delayed_acknowledgements", "outside", find_delayed_acknowledgements, order=57),
-    Rule("lookups", "outside", find_lookups),
+    Rule("lookups", "outside", find_lookups, order=54),
     Rule("empty_polls", "outside", find_empty_polls),
 )

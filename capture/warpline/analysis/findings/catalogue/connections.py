@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
-from warpline.analysis.findings.draft import claim, cost, make_finding, place_known
+from warpline.analysis.findings.draft import claim, cost, make_finding, place_known, rate_text
 from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.calls import (
@@ -50,10 +50,10 @@ def find_connections(case: Case) -> Iterator[Finding]:
         time_ns = int(case.pieces.length[pieces].sum())
         where = usual_call_place(case, opened)
         text = english(
-            "{count:,} connections to {peer} ({rate:,.0f} a second) are opened at {place} and used for {requests:,} "
+            "{count:,} connections to {peer} ({rate} a second) are opened at {place} and used for {requests:,} "
             "requests each (median). Setting them up, with the first reply where more follow (a login or handshake), "
             "takes {time} of {whole} ({percent:.0f} %), {each} each.",
-            count=len(connects), rate=(len(connects) - 1) * 1e9 / max(int(np.ptp(opened.start)), 1),
+            count=len(connects), rate=rate_text((len(connects) - 1) * 1e9 / max(int(np.ptp(opened.start)), 1)),
             peer=_peer(case, int(opened.object[0])), place=place_known(where),
             requests=int(np.median(requests)), each=format_duration(time_ns // len(connects)), **cost(case, time_ns),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from warpline.analysis.findings.draft import (
     cost,
     make_finding,
     place_known,
+    rate_text,
     stacks_like,
     unclaimed,
     usual_path,
@@ -71,7 +72,7 @@ def find_thread_per_item(case: Case) -> Iterator[Finding]:
         return
     where = where_of(case, pieces, deepest=False)
     text = english(
-        "{count:,} threads are started for single items ({rate:,.0f} a second), at {place}: each lives {life} "
+        "{count:,} threads are started for single items ({rate} a second), at {place}: each lives {life} "
         "(median). Starting and ending them takes {time} of {whole} ({percent:.0f} %).",
         count=len(lasting), rate=_per_second(case, list(lasting)), place=place_known(where),
         life=format_duration(int(np.median(list(lasting.values())))),
@@ -121,7 +122,7 @@ def find_process_per_item(case: Case) -> Iterator[Finding]:
         return
     where = where_of(case, pieces, deepest=False)
     text = english(
-        "{count:,} child processes are started for single items ({rate:,.0f} a second), at {place}: each lives {life} "
+        "{count:,} child processes are started for single items ({rate} a second), at {place}: each lives {life} "
         "(median). Starting, running and ending them takes {time} of {whole} ({percent:.0f} %), as recorded: the "
         "recorder lengthens the start of each.",
         count=len(lasting), rate=_per_second(case, list(lasting)), place=place_known(where),
@@ -149,11 +150,11 @@ def _served(case: Case) -> frozenset[int]:
     return frozenset(range(len(case.view.capture.threads))) - others
 
 
-def _per_second(case: Case, threads: list[int]) -> float:
-    """How many of some threads start per second, from the first to the last start."""
+def _per_second(case: Case, threads: list[int]) -> str:
+    """How many of some threads start per second, from the first to the last start, as text."""
     known = case.view.capture.threads
     starts = [start for index in threads if (start := known[index].start_ns) is not None]
-    return (len(starts) - 1) * 1e9 / max(max(starts) - min(starts), 1)
+    return rate_text((len(starts) - 1) * 1e9 / max(max(starts) - min(starts), 1))
 
 
 def _target_process(case: Case) -> int:

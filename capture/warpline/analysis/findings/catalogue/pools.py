@@ -51,13 +51,17 @@ _SPARE_WORKERS, _MOST_WORKERS = 4, 32
 """``ThreadPoolExecutor`` has so many more workers than there are cores, but no more than 32: made for tasks that wait.
 Whether a pool of at least that size is too small depends on what its tasks wait for, which is not recorded.
 https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.ThreadPoolExecutor"""
+TASKLESS = tuple(map(int, (Cause.QUEUE_EMPTY, Cause.CONDITION, Cause.EVENT, Cause.PIPE)))
+"""How a worker waits until it gets a task."""
+_QUEUED = 0.75
+"""Least share of the tasks that a worker must begin without such a wait, if work is queued."""
 _BUSY = 0.8
 """Share of the workers that must be waiting at the same time, on average."""
 
 
 def find_small_pools(case: Case) -> Iterator[Finding]:
     """Find waits for workers that all wait outside the program at once, grouped by the worker's line."""
-    in_pool = stacks_like(case, _is_task)
+    in_pool = stacks_like(case, is_task)
     outside = in_pool & one_of(case.segments.cause, _OUTSIDE)
     waits = first_in_chain(case, outside)
     # A peer needs a core to compute the answer; more workers would not make that faster.
@@ -76,7 +80,7 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
             continue
         order = np.argsort(start, kind="stable")
         together = int((stop - start).sum()) / max(union_ns(start[order], stop[order]), 1)
-        if calls < _CALLS_EACH * workers or together < _BUSY * workers:
+        if calls < _CALLS_EACH * workers or together < _BUSY * workers or not _is_queued(case, work):
             continue
         where, path = case.where(int(work[0])), usual_path(case, group.pieces)
         text = english_n(
@@ -120,7 +124,20 @@ def _is_for_data(case: Case, waits: IntArray) -> bool:
     return True
 
 
-def _is_task(frames: list[str]) -> bool:
+def _is_queued(case: Case, work: IntArray) -> bool:
+    """Whether workers begin most tasks without a wait for one: else they are handed out one after another.
+
+    ``work`` are the segments of all tasks; those of one worker are in order.
+    """
+    segments = case.segments
+    is_taskless = one_of(segments.cause, TASKLESS) & (tasks_of_segments(case)[0] == 0)
+    waits = np.concatenate([[0], np.cumsum(is_taskless)])
+    same = segments.actor[work[1:]] == segments.actor[work[:-1]]
+    begins = (waits[work[1:]] == waits[work[:-1] + 1])[same]
+    return bool(begins.mean() >= _QUEUED) if len(begins) else True
+
+
+def is_task(frames: list[str]) -> bool:
     """Whether a stack is of a task that a pool runs."""
     return any(_POOL.search(frame) for frame in frames) and not any(
         _MANAGES.search(frame) for frame in frames

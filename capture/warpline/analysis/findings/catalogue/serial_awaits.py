@@ -107,14 +107,19 @@ def find_serial_timers(case: Case) -> Iterator[Finding]:
     if where is None or not len(pieces):
         return
     text = english(
-        "The event loop waits for timers for {time} of {whole} ({percent:.0f} %), {count:,} times. The loop at "
-        "{place} awaits one call after another.",
-        count=len(empty), place=place_known(where), **cost(case, int(case.pieces.length[pieces].sum())),
+        "The event loop waits for timers (asyncio.sleep) for {time} of {whole} ({percent:.0f} %), {count:,} times, "
+        "{each} each. The loop at {place} awaits one call after another.",
+        count=len(empty), each=format_duration(int(np.median(empty.stop - empty.start))), place=place_known(where),
+        **cost(case, int(case.pieces.length[pieces].sum())),
     )  # fmt: skip
     yield from claim(case, pieces, make_finding(
-        case, name="serial_requests", title=english("Calls awaited one after another"), text=text, pieces=pieces,
+        case, name="serial_requests", title=english("Timers awaited one after another"), text=text, pieces=pieces,
         gain_ns=case.gain_of_pieces(all_but_longest(case, pieces, case.pieces.root[pieces])), where=where,
-        worst=Severity.NOTE, remedy=_REMEDY,
+        worst=Severity.NOTE, remedy=english(
+            "If the timers stand for work, await several calls together: asyncio.gather or a TaskGroup, with a "
+            "semaphore as limit. If they keep a pace, nothing."
+        ),
+        refutation=english("Refuted if each call needs the result of the one before it, or if the timers keep a pace."),
     ))  # fmt: skip
 
 

@@ -30,13 +30,17 @@ from warpline.analysis.findings.segments import one_of
 from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
 from warpline.analysis.findings.work.pacing import answers_requests, keeps_pace, polls
 from warpline.i18n import english, english_n
+from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
 
 _LEAVES = {
     "sleep": (
         english("Sleeping"),
-        english("Wait for the event itself instead of sleeping."),
+        english(
+            "If the sleep stands for work (a device, a request), do several at once, in threads or tasks of asyncio: N "
+            "at once take an N-th of the time. If it only delays, shorten or remove it."
+        ),
         Severity.CRITICAL,
     ),
     "file": (
@@ -151,6 +155,12 @@ def _leaf_finding(
         sum(number for _, number in counts) or count,
         **fields,
     )
+    if key == "sleep" and count > 1:
+        lengths = case.segments.length[np.unique(case.pieces.leaf[group.pieces])]
+        text = english(
+            "{title} takes {time} of {whole} ({percent:.0f} %): {place} sleeps {count:,} × {each}.",
+            count=count, each=format_duration(int(np.median(lengths))), **fields,
+        )  # fmt: skip
     if key in _NAMED and counts:
         text = english(
             "{title} takes {time} of {whole} ({percent:.0f} %), in calls at {place}: {calls}.",

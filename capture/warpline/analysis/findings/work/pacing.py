@@ -33,7 +33,7 @@ _ONE_EACH = 1.5
 _OWN_WORKERS = re.compile(r"/multiprocessing/")
 _SERVERS = re.compile(r"/socketserver\.py|/http/server\.py|/xmlrpc/server\.py|/wsgiref/")
 _SLEEP = re.compile(r"(^|\.)sleep$")
-_ASKS_WITHOUT_WAITING = re.compile(r"\.(get_nowait|empty|qsize|done|is_alive|locked|ready|poll)$")
+_ASKS_WITHOUT_WAITING = re.compile(r"\.(get_nowait|empty|qsize|done|is_alive|is_set|locked|ready|poll)$")
 _CLOCK = re.compile(r"(^|\.)(monotonic|perf_counter|time|clock_gettime|now)(_ns)?$")
 
 
@@ -72,6 +72,11 @@ def polls(case: Case, where: Where) -> bool:
     line = case.once(source_files).line(where.file, where.line, where.function)
     if line is None or line.loop is None or not any(_SLEEP.search(name) for name, _ in line.calls):
         return False
+    if isinstance(line.loop, ast.While) and not isinstance(line.loop.test, ast.Constant):
+        # Nothing in the loop changes what it tests, so somebody else must, unless time does.
+        only_sleeps = all(statement is line.statement for statement in line.loop.body)
+        if only_sleeps and not _reads_clock(line, line.loop.test):
+            return True
     return any(
         isinstance(node, ast.Call) and _ASKS_WITHOUT_WAITING.search(dotted(node.func))
         for node in ast.walk(line.loop)

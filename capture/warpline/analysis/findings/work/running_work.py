@@ -58,6 +58,8 @@ _GROWN, _GROWTH = 1.5, 0.15
 """Growth is reported from this ratio and difference between the shares in the last and first third."""
 _OTHER = 0.03
 """Least share of a function's time on its other lines, in each third."""
+_CALLEE = 0.25
+"""Least share of a line's time in the library function that is named beside it."""
 _LASTING = 0.5
 """Share of its time in the first third that a cache's misses take in the last third, if it never fills."""
 _FEWEST = 30
@@ -216,8 +218,13 @@ def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:
         totals[hot.place] = totals.get(hot.place, 0.0) + time
     best = max(totals, key=lambda place: totals[place])
     own = [(hot, time) for hot, time in lines if hot.place == best]
-    with_callee = [(hot, time) for hot, time in own if hot.callee]
-    return max(with_callee or own, key=lambda pair: pair[1])[0]
+    callees: dict[str, float] = {}
+    for hot, time in own:
+        callees[hot.callee] = callees.get(hot.callee, 0.0) + time
+    callee = max(callees, key=lambda name: callees[name] * bool(name))
+    if callees[callee] < _CALLEE * totals[best]:
+        return replace(max(own, key=lambda pair: pair[1])[0], callee="")
+    return max((pair for pair in own if pair[0].callee == callee), key=lambda pair: pair[1])[0]
 
 
 def _owner(hot: HotLine) -> str:

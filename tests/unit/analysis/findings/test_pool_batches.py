@@ -1,0 +1,69 @@
+"""Tasks of pools: batches that wait for their last task, tasks handed out one by one; and waits told as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.analysis.findings.scenes import MS, Acts, Does
+from tests.unit.analysis.findings.test_shapes import (
+    CONDITION,
+    IDLE_LOOP,
+    LOOP,
+    NETWORK,
+    POLL,
+    RESULT,
+    SLEEP,
+    WORKER,
+    findings_of,
+    place,
+)
+
+
+def test_a_pool_that_gets_one_task_after_another_has_no_queue(tmp_path: Path) -> None:
+    task = Does(20 * MS, SLEEP, frames=("fetch (/src/app.py:5)", *WORKER))
+    idle = Does(1 * MS, CONDITION, 0, WORKER[1:])
+    main = Acts((Does(20 * MS, CONDITION, 1, RESULT), Does(1 * MS)) * 10)
+    first = findings_of(tmp_path / "serial.h5", [main, Acts((task, idle) * 10)])[0]
+    assert (first.id, place(first)) == ("one_at_a_time", "/src/app.py:30")
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_the_slow_task_of_each_batch_is_a_straggler(tmp_path: Path, is_slow: bool) -> None:
+    short = Does(20 * MS, SLEEP, frames=("thumb (/src/app.py:5)", "render (/src/app.py:9)", *WORKER))
+    slow = Does(100 * MS, SLEEP, frames=("poster (/src/app.py:7)", "render (/src/app.py:9)", *WORKER))
+    last, spare = (slow, 81) if is_slow else (short, 1)
+    batch = last.length + 1 * MS
+    idle = Does(spare * MS, CONDITION, 0, WORKER[1:])
+    between = Does(1 * MS, CONDITION, 0, WORKER[1:])
+    main = Acts((Does(batch - 1 * MS, CONDITION, 1, RESULT), Does(1 * MS)) * 6)
+    threads = [main, Acts((last, between) * 6), *[Acts((short, idle) * 6)] * 3]
+    found = {finding.id: finding for finding in findings_of(tmp_path / "batches.h5", threads)}
+    assert ("stragglers" in found) == is_slow
+    if is_slow:
+        first = found["stragglers"]
+        assert (first.severity, place(first), first.time_ns) == ("critical", "/src/app.py:7", 480 * MS)
+        assert first.gain_ns == 360 * MS  # four workers share what one did
+        assert "6 batches of tasks end with stragglers" in first.text
+        assert "80.00 ms a batch" in first.text
+        assert "3 other workers idle" in first.text
+
+
+def test_a_lookup_in_a_step_blocks_the_event_loop(tmp_path: Path) -> None:
+    frames = ("resolve (/src/app.py:3)", "handle (/src/app.py:7)", *LOOP)
+    step = Does(10 * MS, NETWORK, None, frames, function="getaddrinfo", result=0, object="db.example.org")
+    idle = Does(2 * MS, POLL, frames=IDLE_LOOP)
+    found = findings_of(tmp_path / "lookup.h5", [Acts((step, idle) * 10)])
+    assert found[0].id == "blocks_event_loop"
+    assert "The calls: 10 getaddrinfo." in found[0].text
+    assert "repeated_lookups" not in {finding.id for finding in found}
+
+
+def test_a_sleep_tells_how_often_and_how_long(tmp_path: Path) -> None:
+    does = (Does(20 * MS, SLEEP, frames=("expose (/src/app.py:5)",)), Does(1 * MS)) * 10
+    first = findings_of(tmp_path / "device.h5", [Acts(does)])[0]
+    assert first.text == (
+        "Sleeping takes 200.0 ms of 210.0 ms (95 %): expose (/src/app.py:5) sleeps 10 × 20.00 ms."
+    )
+    assert "stands for work" in first.remedy
+    assert "event" not in first.remedy

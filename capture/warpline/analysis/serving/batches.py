@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
-STEP_KINDS = ("range", "operator", "phase", "other")
+STEP_KINDS = ("range", "operator", "phase", "other", "gpu_annotation")
 _QUEUE = "queue"
 _IDS = ("request_ids", "req_ids", "rids")
 """Arguments in which a step names its requests."""

@@ -18,6 +18,18 @@ from warpline.model.track_factory import TrackSpec
 UNKNOWN = -1
 """A number that was not recorded."""
 QUEUE, PREFILL, DECODE = "queue", "prefill", "decode"
+STAGES = {
+    "queue": QUEUE,
+    "prefill": PREFILL,
+    "decode": DECODE,
+    "prefill_waiting": QUEUE,
+    "decode_waiting": QUEUE,
+    "prefill_forward": PREFILL,
+    "chunked_prefill": PREFILL,
+    "decode_loop": DECODE,
+    "decode_forward": DECODE,
+}
+"""Phases by the names that servers give to stages (SGLang: ``sglang/srt/observability/req_time_stats.py``)."""
 REQUEST = KindSpec(
     "request",
     english("Request"),

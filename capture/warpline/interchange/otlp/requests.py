@@ -17,6 +17,7 @@ from warpline.interchange.framework.requests import (
     DECODE,
     PREFILL,
     QUEUE,
+    STAGES,
     UNKNOWN,
     RequestRows,
     ServedRequest,
@@ -24,15 +25,7 @@ from warpline.interchange.framework.requests import (
 from warpline.interchange.otlp.documents import OtlpSpan
 
 _LATENCY = "gen_ai.latency."
-_STAGES = {
-    "prefill_waiting": QUEUE,
-    "decode_waiting": QUEUE,
-    "prefill_forward": PREFILL,
-    "chunked_prefill": PREFILL,
-    "decode_loop": DECODE,
-    "decode_forward": DECODE,
-    "compute": "compute",
-}
+_STAGES = {**STAGES, "compute": "compute"}
 """Phases by the names of stages."""
 _Phase = tuple[str, int, int]
 

@@ -103,6 +103,7 @@ class TraceConverter(TraceTarget):
         elif name == ASYNC:
             self.saw(group.start, group.start)
             self.asyncs.add(group, self.builder)
+            self.requests.see_async(group)
         elif name == FLOWS:
             self.flows.add(group)
 
@@ -164,6 +165,7 @@ class TraceConverter(TraceTarget):
         add_samples(self, self._samples, state.header.get("stackFrames"))
         self.events += add_sample_list(self, state.header.get("samples"), state.header.get("stackFrames"))
         self.events += self._javascript.finish(self)
+        self.requests.finish(self.builder, self.options)
         for text, count in self.borders.finish(self.builder, self.tracks, self.slices).items():
             self.note(text, count)
         for text, count in self.asyncs.finish(self.builder, self.tracks).items():

@@ -13,6 +13,7 @@ from warpline.i18n import english_n, forms
 from warpline.interchange.framework.columns import TextColumn
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.trace_json.piece_columns import Group, Loss, ThreadKey
+from warpline.interchange.trace_json.requests import TraceRequests
 from warpline.interchange.trace_json.tracks import ThreadEntry, TraceTracks
 from warpline.interchange.trace_json.unfinished import SliceRegistry
 from warpline.model import AttributeSpec, Flag, KindSpec
@@ -61,6 +62,7 @@ class TraceTarget:
         self.options = options
         self.tracks = TraceTracks(builder, options)
         self.slices = SliceRegistry()
+        self.requests = TraceRequests()
         self.losses: Counter[Loss] = Counter()
         self.notes: Counter[tuple[str, str]] = Counter()
         """Harmless irregularities, counted by their text (`i18n.forms`)."""
@@ -147,6 +149,7 @@ class TraceTarget:
 
     def add_ranges(self, group: Group) -> Int64Array:
         """Add a group of spans as ranges."""
+        self.requests.see(group)
         attributes: dict[str, npt.NDArray[Any]] = {"category": optional_ids(self.builder, group.category)}
         if "payload" in group.texts:
             attributes["payload"] = optional_ids(self.builder, group.texts["payload"])

@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,14 +23,18 @@ from tests.unit.recording.recording_tools import (
 )
 
 from warpline.recording.finalise import finalise
+from warpline.recording.perf_events.abi import RING_PAGES
 from warpline.recording.session import RecordingOptions, Session
+from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.translate import _switch_marks
 from warpline.recording.sources.registry import default_trace
 from warpline.recording.sources.wakeups import records as wakeup_records
 from warpline.recording.sources.wakeups.collect import (
+    WakeupCollector,
     find_tracepoint,
     parse_format,
+    ring_pages,
     split_samples,
 )
 from warpline.recording.spool import records
@@ -73,6 +78,53 @@ def test_samples_are_decoded_by_the_kernels_own_description() -> None:
     assert split_samples(raw[:50], tracepoint.sample)[0] == []
     with pytest.raises(ValueError, match="sched_waking"):
         parse_format(FORMAT.replace("pid_t pid;", "pid_t who;"))
+
+
+class FakeRing:
+    """A ring that can hold so many pages at most; its content is read once."""
+
+    descriptor = -1
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def take(self) -> bytes:
+        content, self.content = self.content, b""
+        return content
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def test_of_the_dropped_wakeups_of_all_programs_the_share_of_this_one_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every fourth is the program's; a machine that refuses large rings gets smaller ones."""
+    content = sample(5, 100, 6) + 3 * sample(5, 101, 99) + lost(1001)
+    pages = []
+
+    def fake_ring(_attributes: bytes, _pid: int, _cpu: int, count: int) -> FakeRing:
+        pages.append(count)
+        if count > RING_PAGES:
+            raise PermissionError(1, "refused")
+        return FakeRing(content)
+
+    module = "warpline.recording.sources.wakeups.collect"
+    monkeypatch.setattr(f"{module}.find_tracepoint", lambda: parse_format(FORMAT))
+    monkeypatch.setattr(f"{module}.online_cpus", lambda: [0, 1])
+    monkeypatch.setattr(f"{module}.open_ring", fake_ring)
+    with closing(WakeupCollector(Watched(directory=tmp_path, root_pid=6))) as collector:
+        assert pages == [1024, RING_PAGES, RING_PAGES]
+        assert collector.report().lost == 0
+        collector.hold()
+        collector.drain()
+        source = collector.report()
+    assert (collector.events, source.lost) == (2, 501)
+    assert "dropped 2,002 wake-ups of all programs" in source.reason
+
+
+def test_rings_take_no_more_memory_on_a_machine_with_many_cores() -> None:
+    assert [ring_pages(cpus) for cpus in (1, 16, 24, 64, 1000)] == [1024, 1024, 512, 256, RING_PAGES]
 
 
 def test_without_tracefs_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

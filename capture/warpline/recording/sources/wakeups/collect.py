@@ -35,6 +35,8 @@ _FIELD = re.compile(r"field:[^;]*\b(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d
 # Offset of the raw fields in a sample: header, pid, tid, time, cpu, reserved, size of the raw part.
 _RAW_OFFSET = 8 + 24 + 4
 _TYPE_AND_SIZE = 0xFFFF_0000_FFFF_FFFF
+# Of all cores together: the rings hold the wake-ups of all programs until a busy machine lets us read them.
+_ALL_PAGES, _MOST_PAGES = 16_384, 1024
 _IN_INTERRUPT = 0x08 | 0x10  # TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of the kernel's trace_events.h
 
 NO_TRACEFS = english("the kernel's tracepoints cannot be read")
@@ -99,17 +101,22 @@ class WakeupCollector(Collector):
         Raises Unavailable, and OSError when the spool file cannot be made.
         """
         tracepoint = find_tracepoint()
-        attributes = tracepoint_attributes(tracepoint.identifier, ring_pages=RING_PAGES)
         self._sample = tracepoint.sample
         self._rings: list[Ring] = []
         self._held: list[bytes] = []
         self._known: set[int] = set()
-        self.lost = 0
+        self._seen = 0
+        self._dropped = 0
+        cpus = online_cpus()
+        pages = ring_pages(len(cpus))
         try:
-            for cpu in online_cpus():
-                self._rings.append(open_ring(attributes, -1, cpu, RING_PAGES))
+            try:
+                self._open_rings(tracepoint, cpus, pages)
+            except OSError:  # perhaps only that much memory
+                if pages == RING_PAGES:
+                    raise
+                self._open_rings(tracepoint, cpus, RING_PAGES)
         except OSError as error:
-            self._close_rings()
             raise Unavailable(
                 english("the tracepoint is refused: {why}", why=error.strerror),
                 english("record as root or with CAP_PERFMON"),
@@ -138,8 +145,9 @@ class WakeupCollector(Collector):
         """Keep the wake-ups of the program's threads."""
         stretches, self._held = self._held, []
         for stretch in stretches:
-            samples, lost = split_samples(stretch, self._sample)
-            self.lost += lost
+            samples, dropped = split_samples(stretch, self._sample)
+            self._seen += len(samples)
+            self._dropped += dropped
             pack, known = records.waking.pack, self._known
             rows = [
                 # In an interrupt the thread on the core is not the waker.
@@ -167,14 +175,44 @@ class WakeupCollector(Collector):
         self._close_rings()
         self._writer.close()
 
+    @property
+    def lost(self) -> int:
+        """Wake-ups of the program that were lost, rounded up.
+
+        The kernel drops those of all programs alike, and tells only how many.
+        """
+        if not self._dropped or not self._seen:
+            return self._dropped
+        return -(-self._dropped * max(self.events, 1) // self._seen)
+
     def report(self) -> Source:
         """The state of the source, with records lost in the kernel or in the spool."""
-        return Source("wakeups", True, self._writer.trouble, self.lost + self._writer.lost)
+        trouble = self._writer.trouble
+        if self._dropped and not trouble:
+            trouble = english(
+                "the kernel dropped {count:,} wake-ups of all programs; the share of this program is estimated",
+                count=self._dropped,
+            )
+        return Source("wakeups", True, trouble, self.lost + self._writer.lost)
+
+    def _open_rings(self, tracepoint: Tracepoint, cpus: Sequence[int], pages: int) -> None:
+        attributes = tracepoint_attributes(tracepoint.identifier, ring_pages=pages)
+        try:
+            for cpu in cpus:
+                self._rings.append(open_ring(attributes, -1, cpu, pages))
+        except OSError:
+            self._close_rings()
+            raise
 
     def _close_rings(self) -> None:
         for ring in self._rings:
             ring.close()
         self._rings = []
+
+
+def ring_pages(cpus: int) -> int:
+    """Pages of each core's ring on a machine with so many cores."""
+    return max(RING_PAGES, min(_MOST_PAGES, 1 << (_ALL_PAGES // cpus).bit_length() - 1))
 
 
 def split_samples(stretch: bytes, sample: struct.Struct) -> tuple[list[tuple[int, ...]], int]:

@@ -184,7 +184,7 @@ class Session:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=100,
         )
         assert done.returncode == status, done.stderr
         return done
@@ -213,12 +213,11 @@ class Session:
         # A file that was made this moment has no header yet.
         return sum(len(spool.records(record_type, dtype).values) for spool in read_spools(self.folder)[0])
 
-    def wait_for(self, record_type: int, dtype: npt.DTypeLike, count: int, seconds: float = 10) -> None:
+    def wait_for(self, record_type: int, dtype: npt.DTypeLike, count: int) -> None:
         """Until so many records can be read; the files are readable while they grow."""
         wait_until(
             lambda: self.count(record_type, dtype) >= count,
             lambda: f"{self.count(record_type, dtype)} of {count} records came",
-            seconds,
         )
 
 
@@ -284,7 +283,7 @@ def record(tmp_path_factory: pytest.TempPathFactory, simulated_gpu: Path) -> Rec
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=100,
         )
         assert done.returncode == status, done.stderr
         return output

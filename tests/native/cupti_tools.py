@@ -25,6 +25,17 @@ def converse():
         print("ok", flush=True)
 """
 
+LOOKS = """
+def wait_for_looks(count=2):
+    # The agent looks before each flush of its thread; the record of a look has come when the next flush begins.
+    def flushes():
+        path = os.environ["SIMULATED_CUPTI_FLUSHES"]
+        return sum(line.startswith("0 ") for line in open(path)) if os.path.exists(path) else 0
+    until = flushes() + count
+    while flushes() < until: time.sleep(0.01)
+"""
+"""Where SIMULATED_CUPTI_FLUSHES names a file. After two of them the agent has followed whatever changed before."""
+
 
 def run(session: Session, program: str, *, status: int = 0, **variables: str) -> None:
     session.run(sys.executable, "-c", program, status=status, **variables)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 from tests.native.conftest import PAUSED, Session
@@ -62,7 +61,7 @@ while True:
 
 
 def test_an_end_does_not_wait_for_a_cupti_that_hangs(preloaded: Session) -> None:
-    # CUPTI disables the kernels' kind first, and takes five seconds for it with its caller's lock held.
+    # CUPTI disables the kernels' kind first, and then does not come back, with its caller's lock held.
     program = f"""{PRELUDE}{WORK}
 print("ready", flush=True)
 cupti = ctypes.CDLL("libcupti.so.12")
@@ -71,14 +70,12 @@ while cupti.simulated_is_enabled(10):
 print("hangs", flush=True)
 os._exit(8)
 """
-    process = preloaded.start(sys.executable, "-c", program, SIMULATED_CUPTI_DISABLE_MS="5000")
+    process = preloaded.start(sys.executable, "-c", program, SIMULATED_CUPTI_DISABLE_MS="1000000")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     preloaded.set_state(PAUSED)
     assert process.stdout.readline() == "hangs\n"
-    start = time.monotonic()
-    assert process.wait(30) == 8
-    assert time.monotonic() - start < 3
+    assert process.wait(60) == 8
 
 
 def test_a_child_that_cannot_run_its_program_ends_alone(preloaded: Session) -> None:

@@ -161,7 +161,7 @@ def test_a_folder_that_is_gone_costs_the_records_and_nothing_else(
     assert program.stdin is not None
     folder.rename(folder.with_name("elsewhere"))
     program.stdin.write("push a\npop\n")
-    output, _nothing = program.communicate(timeout=20)
+    output, _nothing = program.communicate(timeout=60)
     assert (program.returncode, output) == (0, "ok\nok\n")
 
 

@@ -165,7 +165,7 @@ def say(program: subprocess.Popen[str], line: str) -> None:
 
 
 def finish(program: subprocess.Popen[str]) -> None:
-    program.communicate(timeout=20)
+    program.communicate(timeout=60)
     assert program.returncode == 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.conftest import PAUSED, RECORDING, Record, Session, simulated_gpu_environment, states
-from tests.native.cupti_tools import KERNEL, run
+from tests.native.cupti_tools import KERNEL, LOOKS, run
 from tests.native.profiler_tools import run as run_script
 from tests.native.profiler_tools import the_capture
 from tests.native.test_agent_cupti_session import say, wait_until
@@ -17,15 +17,6 @@ from warpline.recording.sources.cuda import records
 from warpline.storage import open_capture
 
 GAP = (records.CUPTI_GAP, records.cupti_gap)
-LOOKS = """
-def wait_for_looks(count=2):
-    # The agent looks before each flush of its thread; the record of a look has come when the next flush begins.
-    def flushes():
-        path = os.environ["SIMULATED_CUPTI_FLUSHES"]
-        return sum(line.startswith("0 ") for line in open(path)) if os.path.exists(path) else 0
-    until = flushes() + count
-    while flushes() < until: time.sleep(0.01)
-"""
 JOINED = f"""{CLIENTS}
 del os.environ["CUDA_INJECTION64_PATH"]
 initialise()
@@ -71,7 +62,7 @@ def test_a_recording_that_begins_again_has_cupti_again(gpu_session: Session, tmp
     gpu_session.set_state(RECORDING)
     wait_until(process, "cupti.simulated_is_enabled(10)")
     say(process, "work(30)")
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 0
     assert gpu_session.count(*KERNEL) == 130
     assert len(gpu_session.spool().records(*GAP).values) == 1

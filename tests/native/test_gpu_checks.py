@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -20,6 +21,7 @@ import pytest
 from tests.gpu import run_gpu_checks, surroundings
 from tests.gpu.catalogue import CHECKS, GROUPS, HARNESS
 from tests.gpu.evidence import Evidence, shorten_raw
+from tests.leftovers import started_here
 from tests.native.conftest import simulated_gpu_environment
 
 SCRIPT = Path(__file__).resolve().parents[1] / "gpu" / "run_gpu_checks.py"
@@ -60,7 +62,7 @@ def run(python: Path | str, output: Path, *arguments: str, **variables: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
     bare_python: Path, simulated_gpu: Path, tmp_path: Path
 ) -> None:
@@ -111,7 +113,7 @@ def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_check_of_an_unseen_torch_profiler_runs_with_a_stand_in_for_pytorch(
     bare_python: Path, simulated_gpu: Path, tmp_path: Path
 ) -> None:
@@ -128,12 +130,16 @@ def test_the_check_of_an_unseen_torch_profiler_runs_with_a_stand_in_for_pytorch(
     assert "took CUPTI over" in seen["profiler_unseen", "what was missed is told"]["seen"]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_checks_that_hang_crash_or_flood_do_not_end_the_others(bare_python: Path, tmp_path: Path) -> None:
-    document, seen = run(bare_python, tmp_path / "output", HARNESS)
+    for attempt in range(5):
+        output = tmp_path / str(attempt)
+        document, seen = run(bare_python, output, HARNESS)
+        if ("hangs", "a program that hangs is killed") in seen:
+            break  # otherwise a busy machine did not let the check come so far before its own time was up
     assert [row["seen"] for row in document["rows"] if row["what"] == "before"] == ["written", "written"]
     assert seen["hangs", "a program that hangs is killed"]["is_good"]
-    assert seen["hangs", "failed"]["seen"] == "killed after 8 s"
+    assert seen["hangs", "failed"]["seen"] == f"killed after {CHECKS['hangs'].limit_s} s"
     assert seen["crashes", "failed"]["seen"].startswith("ended with SIGSEGV")
     assert seen["breaks", "failed"]["seen"].startswith("RuntimeError: on purpose")
     assert seen["leaves_a_process", "processes left behind"]["seen"] == "1"
@@ -141,13 +147,13 @@ def test_checks_that_hang_crash_or_flood_do_not_end_the_others(bare_python: Path
         "check": "cannot_run", "what": "not run", "expected": "–", "seen": "because: on purpose", "is_good": None,
     }  # fmt: skip
     assert seen["passes", "one and one"]["is_good"]
-    assert (tmp_path / "output" / "evidence.tar.gz").stat().st_size <= 16 << 20
-    assert (tmp_path / "output" / "checks.log").stat().st_size <= 1 << 20
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            assert b"time.sleep(1000)" not in process.read_bytes(), f"{process.parent} was left behind"
-        except OSError:
-            continue
+    assert (output / "evidence.tar.gz").stat().st_size <= 16 << 20
+    assert (output / "checks.log").stat().st_size <= 1 << 20
+    for pid in started_here():  # others on this machine may test the same
+        with contextlib.suppress(OSError):
+            assert b"time.sleep(1000)" not in Path(f"/proc/{pid}/cmdline").read_bytes(), (
+                f"{pid} was left behind"
+            )
 
 
 def test_a_run_without_time_left_says_that_nothing_ran(bare_python: Path, tmp_path: Path) -> None:

@@ -45,8 +45,12 @@ sys.exit(9)
 
 def in_a_terminal(command: list[str], environment: Mapping[str, str], folder: Path) -> tuple[bytes, int]:
     """What a command printed in a terminal of a known size, and how it ended."""
+    gate, written = os.pipe()
     child, terminal = pty.fork()
     if child == 0:
+        os.read(gate, 1)  # what is typed comes first in either
+        os.close(gate)
+        os.close(written)
         os.chdir(folder)
         os.umask(0o27)
         os.nice(3)
@@ -54,6 +58,9 @@ def in_a_terminal(command: list[str], environment: Mapping[str, str], folder: Pa
         fcntl.ioctl(0, termios.TIOCSWINSZ, SIZE)
         os.execve(command[0], command, dict(environment))
     os.write(terminal, b"hello \xc3\xbc\n")
+    os.write(written, b"x")
+    os.close(gate)
+    os.close(written)
     output = b""
     while True:
         try:

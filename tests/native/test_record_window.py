@@ -43,9 +43,9 @@ def view(qtbot: QtBot, record: Record) -> Iterator[TimelineView]:
     path: Path = record(sys.executable, "-c", PROGRAM, options=("--trace", "cpu,cuda"))
     made = TimelineView(Document(open_capture(path)), theme=DARK)
     made.resize(1270, 900)
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=60_000):
         made.show()
-    qtbot.waitUntil(lambda: made.is_idle, timeout=10_000)
+    qtbot.waitUntil(lambda: made.is_idle, timeout=60_000)
     yield made
     made.shut_down()
     made.close()
@@ -65,10 +65,10 @@ def test_arrows_lead_from_the_calls_to_the_kernels_on_their_streams(view: Timeli
     for name, kernels in (("cudaLaunchKernel", 1), ("cudaGraphLaunch", 4)):
         view.state.select(None)
         view.scene.reveal_event(launches[name])
-        qtbot.waitUntil(lambda: view.is_idle, timeout=10_000)
+        qtbot.waitUntil(lambda: view.is_idle, timeout=60_000)
         before = pixels(view.canvas)
         view.state.select(launches[name])
-        qtbot.waitUntil(lambda: view.is_idle, timeout=10_000)
+        qtbot.waitUntil(lambda: view.is_idle, timeout=60_000)
         assert len(view.canvas.overlay.selection_links.links) == kernels
         after = pixels(view.canvas)
         drawn = (after == view.theme.rgb("link")) & (before != after)

@@ -12,10 +12,13 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pytest
-from tests.unit.recording.recording_tools import UNTIL_SAMPLED, WARPLINE
+from tests.unit.recording.recording_tools import UNTIL_SAMPLED, UNTIL_TOLD, WARPLINE, on_time_once
+from tests.waiting import wait_until
 
 import warpline
 from warpline.model import Flag
+from warpline.recording.agent.records import PYTHON_SAMPLE, python_sample
+from warpline.recording.spool.reader import read_spools
 
 PROGRAM = Path(__file__).parent / "programs" / "waits.py"
 LONG_NS = 5_000_000
@@ -198,39 +201,43 @@ def test_waits_that_never_end_are_told(tmp_path: Path, end: str) -> None:
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_a_barrier_that_no_library_call_stands_for_is_told_by_sampling(tmp_path: Path) -> None:
-    program, output = tmp_path / "barrier", tmp_path / "run.h5"
+    program = tmp_path / "barrier"
     source = Path(__file__).parent / "programs" / "gomp_barrier.c"
     made = subprocess.run(["cc", "-fopenmp", "-o", program, source], capture_output=True, check=False)
     if made.returncode:
         pytest.skip("this compiler has no OpenMP")
-    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", str(program), "700"]
-    # Waiting threads must not spin first.
-    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=True)
-    tid, start, stop = map(int, done.stdout.split())
-    with warpline.open(output) as capture:
-        states = capture.events("thread_state").to_pandas()
-    blocked = states[(states.thread_id == tid) & (states.name == "blocked")]
-    if not len(blocked):
-        pytest.skip("thread states were not recorded exactly here")
-    longest = blocked.loc[blocked.duration_ns.idxmax()]
-    assert (longest.wait, longest.reason) == ("futex", "futex, sampled")
-    assert longest.duration_ns <= stop - start
+
+    def check(folder: Path) -> None:
+        output = folder / "run.h5"
+        command = [*WARPLINE, "record", "-q", "-o", str(output), "--", str(program), "700"]
+        # Waiting threads must not spin first.
+        environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=100, check=True
+        )
+        tid, start, stop = map(int, done.stdout.split())
+        with warpline.open(output) as capture:
+            states = capture.events("thread_state").to_pandas()
+        blocked = states[(states.thread_id == tid) & (states.name == "blocked")]
+        if not len(blocked):
+            pytest.skip("thread states were not recorded exactly here")
+        longest = blocked.loc[blocked.duration_ns.idxmax()]
+        assert (longest.wait, longest.reason) == ("futex", "futex, sampled")
+        assert longest.duration_ns <= stop - start
+
+    on_time_once(tmp_path, check)
 
 
 def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
     program = """
-import threading, time
-def work():
-    stop = time.monotonic() + 0.4
-    while time.monotonic() < stop:
-        sum(range(100))
-worker = threading.Thread(target=work, name="a worker with a long name")
+import os, threading, time
+name = "a worker with " + "a long name"  # not as a whole in the recorded command line
+worker = threading.Thread(target=until_told, args=[name.encode()], name=name)
 worker.start()
 worker.join()
 """
     output = tmp_path / "run.h5"
-    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", sys.executable, "-c", program]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", sys.executable, "-c", UNTIL_TOLD + program]
     subprocess.run(command, capture_output=True, timeout=100, check=True)
     with warpline.open(output) as capture:
         names = [thread.name for thread in capture.threads]
@@ -254,47 +261,71 @@ import os, sys, time
 child = os.fork()
 if child == 0:
     time.sleep(0.01)  # sampling begins in a forked child with its first call that waits
-    stop = time.monotonic() + 0.4
-    while time.monotonic() < stop:
-        sum(range(100))
+    while not os.path.exists("end"):
+        sum(range(10_000))
     os._exit(0)
+print(child, flush=True)
 os.waitpid(child, 0)
-print(child)
 """
-    output = tmp_path / "run.h5"
-    command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
-    done = subprocess.run(
-        [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
-    )
-    with warpline.open(output) as capture:
+    command = [*WARPLINE, "record", "-q", "-o", "run.h5", "--", sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as recorder:
+        assert recorder.stdout is not None
+        child = int(recorder.stdout.readline())
+        try:
+            wait_until(lambda: len(sample_times(tmp_path / "run.h5.spool", child)) >= 5, "no samples come")
+        finally:
+            (tmp_path / "end").touch()
+    assert recorder.returncode == 0
+    with warpline.open(tmp_path / "run.h5") as capture:
         samples = capture.events("sample").to_pandas()
-    assert (samples.process_id == int(done.stdout)).sum() >= 5
+    assert (samples.process_id == child).sum() >= 5
+
+
+def sample_times(spool: Path, pid: int | None = None) -> list[int]:
+    """When threads of a process, or of all, were sampled so far: CLOCK_MONOTONIC, ns."""
+    files = [file for file in read_spools(spool)[0] if pid in (None, file.header.pid)]
+    return [
+        int(time) for file in files for time in file.records(PYTHON_SAMPLE, python_sample).values["time_ns"]
+    ]
 
 
 KEEPS_THE_GIL = """
 import ctypes, time
-code_in_c = ctypes.PyDLL(None)
+code_in_c, room = ctypes.PyDLL(None), ctypes.create_string_buffer(1)
 def keeps():
     for _ in range(2):
-        start = time.monotonic_ns()
-        code_in_c.usleep(1_500_000)
-        yield start, time.monotonic_ns()
-for stretch in keeps():
-    print(*stretch)
+        print(time.monotonic_ns(), flush=True)
+        code_in_c.read(0, room, 1)
+        yield time.monotonic_ns()
+for stop in keeps():
+    print(stop, flush=True)
 """
 
 
 @pytest.mark.parametrize("before", ["", "import asyncio"])
 def test_a_generator_whose_code_in_c_keeps_the_gil_is_sampled_meanwhile(tmp_path: Path, before: str) -> None:
-    output = tmp_path / "keeps.h5"
+    output, spool = tmp_path / "keeps.h5", tmp_path / "keeps.h5.spool"
     command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
     program = [sys.executable, "-c", before + UNTIL_SAMPLED + KEEPS_THE_GIL]
-    done = subprocess.run([*command, *program], capture_output=True, text=True, timeout=100, check=True)
+    stretches = []
+    with subprocess.Popen(
+        [*command, *program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as recorder:
+        assert recorder.stdin is not None
+        assert recorder.stdout is not None
+        for _ in range(2):
+            # Not its beginning: one sample was taken before the sampler came to wait.
+            later = int(recorder.stdout.readline()) + 400_000_000
+            try:
+                wait_until(lambda later=later: max(sample_times(spool)) > later, "no sample comes")  # type: ignore[misc]
+            finally:
+                print("x", end="", file=recorder.stdin, flush=True)
+            stretches.append((later, int(recorder.stdout.readline())))
+    assert recorder.returncode == 0
     with warpline.open(output) as capture:
         samples = capture.events("sample").to_pandas().start_ns + capture.metadata["start_monotonic_ns"]
-    for start, stop in (map(int, line.split()) for line in done.stdout.splitlines()):
-        # Not its beginning: one sample was taken before the sampler came to wait.
-        assert ((samples > start + 400_000_000) & (samples < stop - 100_000_000)).any()
+    for later, stop in stretches:
+        assert ((samples > later) & (samples < stop)).any()
 
 
 TASKS = """

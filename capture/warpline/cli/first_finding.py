@@ -12,6 +12,7 @@ from warpline.model.times import format_duration
 AT_MOST_EVENTS = 5_000_000
 """Larger captures are not checked: it would take too long."""
 AT_MOST_S = 5.0
+"""Of work: on a busy machine it may last longer."""
 
 
 def first_finding_line(path: Path, shown: Path, events: int) -> str:
@@ -21,7 +22,7 @@ def first_finding_line(path: Path, shown: Path, events: int) -> str:
     """
     if events > AT_MOST_EVENTS:
         return tr("not checked because the capture is large; to check it: warpline check {path}", path=shown)
-    deadline = time.monotonic() + AT_MOST_S
+    deadline = time.process_time() + AT_MOST_S
     try:
         return _line(path, shown, deadline)
     except Cancelled:
@@ -43,7 +44,7 @@ def _line(path: Path, shown: Path, deadline: float) -> str:
     from warpline.storage import open_capture
 
     with open_capture(path) as capture:
-        diagnosis = diagnose(View(capture, cancelled=lambda: time.monotonic() > deadline))
+        diagnosis = diagnose(View(capture, cancelled=lambda: time.process_time() > deadline))
     first = next((finding for finding in diagnosis.findings if finding.severity != "note"), None)
     if first is None:
         return ""

@@ -28,7 +28,7 @@ from warpline.recording.platforms import require_linux
 _PATIENCE_S = 30.0
 """Longest start of a recorder, which must load Python and numpy from a possibly slow disk."""
 _FINISH_S = 3600.0
-_REPLY_S = 5.0
+_REPLY_S = 30.0
 
 
 class CycleRecording(Protocol):

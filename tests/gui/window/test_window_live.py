@@ -89,8 +89,12 @@ def live_of(qtbot: QtBot, page: RecordingPage) -> LiveDocument:
     return document
 
 
-def settled_ns(document: LiveDocument) -> int:
-    return 0 if document.live_edge is None else document.live_edge.settled_ns
+def settled_row(document: LiveDocument) -> int | None:
+    """The first event of the fullest lane, once nothing changes it."""
+    settled_ns = 0 if document.live_edge is None else document.live_edge.settled_ns
+    lane = int(document.capture.lanes.count.argmax())
+    row = document.capture.lanes.rows(lane).start
+    return row if document.capture.event_span(row)[1] < settled_ns else None
 
 
 def grown(qtbot: QtBot, document: LiveDocument) -> None:
@@ -121,10 +125,9 @@ def test_the_tab_is_the_timeline_and_the_finished_capture_takes_its_place(
     state = document.state
     state.set_pins([timeline.view.scene.tree.root.children[0].key])
     # On a busy machine, nothing may be settled yet: an event may still get another reason, and so another name.
-    qtbot.waitUntil(lambda: settled_ns(document) > 0, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: settled_row(document) is not None, timeout=TIMEOUT_MS)
     head, view = document.state.span[1], state.view
-    lane = int(document.capture.lanes.count.argmax())
-    state.select(document.capture.lane_slice(lane, 0, settled_ns(document)).start)
+    state.select(settled_row(document))
     selected = document.capture.event_span(state.selection or 0)
     qtbot.mouseClick(page.live_buttons.mark, Qt.MouseButton.LeftButton)
     grown(qtbot, document)

@@ -14,6 +14,7 @@ _Thread_local enum inside inside;
 
 static pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local unsigned lock_depth;
+static _Thread_local bool is_early; /* the call came while CUDA was being initialised, and waited */
 
 void lock_cupti(const char *call, enum inside most)
 {
@@ -22,6 +23,8 @@ void lock_cupti(const char *call, enum inside most)
                 inside == INSIDE_RESOURCE_CALLBACK ? "resource" : "buffer");
         abort();
     }
+    if (lock_depth == 0)
+        is_early = machine()->is_initialising;
     while (machine()->is_initialising)
         usleep(100);
     if (lock_depth++ == 0)
@@ -108,7 +111,7 @@ void log_flush(uint32_t flag, size_t records)
     const char *log = getenv("SIMULATED_CUPTI_FLUSHES");
     FILE *file = log ? fopen(log, "a") : NULL;
     if (file) {
-        fprintf(file, "%u %zu\n", flag, records);
+        fprintf(file, "%u %zu%s\n", flag, records, is_early ? " early" : "");
         fclose(file);
     }
 }

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.unit.recording.recording_tools import UNTIL_SAMPLED
 
 import warpline
 
@@ -56,7 +57,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, wa
     output = tmp_path_factory.mktemp("repeated") / "run.h5"
     command = [sys.executable, "-m", "warpline", "record", "-q", "--no-check", "-o", str(output), "--"]
     done = subprocess.run(
-        [*command, sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=100, check=True
+        [*command, sys.executable, "-c", UNTIL_SAMPLED.replace("time.sleep(0.001)", "pass") + PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
     )
     with warpline.open(output) as capture:
         yield int(done.stdout), capture

@@ -306,7 +306,7 @@ def test_a_closed_pipe_is_silent() -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=30) == 141
+    assert process.wait(timeout=60) == 141
 
 
 HEAVY = ("numpy", "h5py", "PySide6", "pyqtgraph", "orjson")

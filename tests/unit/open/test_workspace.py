@@ -231,7 +231,7 @@ def test_an_activity_is_listed_until_it_has_ended(qtbot: QtBot, workspace: Works
     def work(progress: object, _is_cancelled: object) -> None:
         assert callable(progress)
         progress(0.5, "half")
-        assert go_on.wait(20)
+        assert go_on.wait(60)
 
     activity = Activity("Export", Job(work, workspace), workspace)
     activity.progressed.connect(lambda fraction, text: told.append((fraction, text)))

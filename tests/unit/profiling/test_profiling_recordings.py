@@ -20,6 +20,7 @@ def test_a_recorder_that_does_not_start_closes_its_pipe_once(
     def refuse(*_args: Any, **_options: Any) -> None:
         raise OSError("no more processes")
 
+    gc.collect()  # what others left would close its own below
     monkeypatch.setattr(subprocess, "run", refuse)
     closed: list[int] = []
     close = os.close

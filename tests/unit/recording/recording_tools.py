@@ -45,6 +45,19 @@ while not is_sampled():
     time.sleep(0.001)
 """
 """The same for ``python -c``, until a spool file has the stack of a sample."""
+UNTIL_TOLD = """
+def until_told(*texts):
+    folder, deadline = os.environ["WARPLINE_SPOOL"], time.monotonic() + 60
+    def told():
+        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+        return b"".join(open(file, "rb").read() for file in files if os.path.isfile(file))
+    while not all(text in told() for text in texts):
+        assert time.monotonic() < deadline, texts
+        time.sleep(0.001)
+"""
+"""A function for programs that must not go on before the recording has a text, say the name of something short-lived.
+Needs `os` and `time`."""
+
 NOBODY = 65534
 
 
@@ -115,7 +128,7 @@ def on_time_once(folder: Path, check: Callable[[Path], None]) -> None:
         own.mkdir()
         try:
             check(own)
-        except AssertionError:
+        except (AssertionError, LookupError, StopIteration):
             if attempt == 4:
                 raise
         else:
@@ -139,6 +152,12 @@ def wait_for_a_look(spool: Path, statuses: IO[str]) -> None:
     for _ in range(2):
         while json.loads(statuses.readline()).get("elapsed_ns", 0) <= now_ns:
             pass
+
+
+def stolen_ns() -> int:
+    """Time for which the host of a virtual machine kept its cores: to perf, threads run then; to the scheduler not."""
+    fields = Path("/proc/stat").read_text().partition("\n")[0].split()
+    return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def python(program: str, interpreter: str = sys.executable) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, on_time_once, python, record
+from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, python, record
 
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
@@ -71,7 +71,7 @@ class Running:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=100,
             check=False,
         )
         assert done.returncode == status, done.stderr
@@ -169,37 +169,34 @@ def test_stop_writes_the_capture_and_the_program_runs_on(tmp_path: Path) -> None
 @needs_perf
 def test_stop_can_end_the_program_and_discard_the_recording(tmp_path: Path) -> None:
     with running(tmp_path) as run:
-        send_command(tmp_path / "run.h5.spool", "stop", terminate=True, discard=True)
+        send_command(tmp_path / "run.h5.spool", "stop", timeout_s=60, terminate=True, discard=True)
         assert [json.loads(line)["state"] for line in run.statuses][-1] == "discarded"
-        assert run.process.wait(30) == 128 + signal.SIGTERM
+        assert run.process.wait(60) == 128 + signal.SIGTERM
     assert not list(tmp_path.iterdir())
 
 
 @needs_perf
 def test_delay_and_duration_count_from_the_start(tmp_path: Path) -> None:
-    def check(folder: Path) -> None:
-        done = record(folder, "sleep", "0.9", options=["--delay", "200ms", "--duration", "300ms"])
-        assert done.returncode == 0
-        states = States(folder / "run.h5")
-        assert states.pauses.shape == (1, 2)
-        start, stop = states.pauses[0].tolist()
-        assert start == 0
-        assert stop == pytest.approx(200e6, abs=60e6)
-        assert states.span[1] == pytest.approx(500e6, abs=80e6)
-        assert states.total("blocked") == pytest.approx(300e6, abs=60e6)
-        assert states.processes[0].command == "sleep 0.9"
-
-    on_time_once(tmp_path, check)
+    """And end the recording: its program goes on until there is a capture. `test_recording_ranges` has the moments."""
+    until_written = ["sh", "-c", "until [ -e run.h5 ]; do sleep 0.02; done"]
+    done = record(tmp_path, *until_written, options=["--delay", "200ms", "--duration", "300ms"])
+    assert done.returncode == 0
+    states = States(tmp_path / "run.h5")
+    assert states.pauses.shape == (1, 2)
+    start, stop = states.pauses[0].tolist()
+    assert start == 0
+    assert stop >= 200_000_000
+    assert states.span[1] >= stop + 300_000_000
+    assert states.start.min() >= stop
+    assert states.total("blocked") > 0
+    assert states.processes[0].command.startswith("sh -c until")
 
 
 @needs_perf
 def test_duration_with_terminate_ends_the_program(tmp_path: Path) -> None:
-    def check(folder: Path) -> None:
-        done = record(folder, "sleep", "60", options=["--duration", "150ms", "--terminate"])
-        assert done.returncode == 143
-        assert States(folder / "run.h5").span[1] < 2e9
-
-    on_time_once(tmp_path, check)
+    done = record(tmp_path, "sleep", "600", options=["--duration", "150ms", "--terminate"])
+    assert done.returncode == 143
+    assert 150e6 <= States(tmp_path / "run.h5").span[1] < 60e9
 
 
 def test_one_line_names_the_capture_unless_quiet(tmp_path: Path) -> None:
@@ -306,7 +303,7 @@ def test_nonsense_on_the_socket_gets_an_error_and_does_no_harm(tmp_path: Path) -
         client.sendall(raw)
         for _ in range(4):
             server.serve()
-        client.settimeout(5)
+        client.settimeout(60)
         try:
             replies.append(client.recv(4096))
         except ConnectionResetError:  # hung up on, with part of the flood unread

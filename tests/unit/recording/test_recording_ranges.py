@@ -72,6 +72,28 @@ def test_a_change_seen_late_by_the_recorder_is_not_a_second_change(tmp_path: Pat
     assert found == [[1, 11 * MS], [13 * MS, 14 * MS]]
 
 
+def test_delay_and_duration_end_to_the_nanosecond(tmp_path: Path) -> None:
+    """By the times that the recorder is told."""
+    with contextlib.closing(SignalQueue()) as signals:
+        recorder = Recorder(
+            session=session_in(tmp_path, delay_ns=200 * MS, duration_ns=300 * MS),
+            target=Scripted(iter(())),
+            signals=signals,
+            report=lambda _status: None,
+        )
+        begun = time.monotonic_ns() - 3600 * 1000 * MS
+        recorder.begin(begun)
+        seen: list[object] = []
+        for when in (200 * MS - 1, 200 * MS):
+            recorder._tick(begun + when)
+            seen.append(recorder._state)
+        for when in (300 * MS - 1, 300 * MS):
+            recorder._tick(recorder._resumed_ns + when)
+            seen.append(recorder._stop_asked)
+        recorder.abandon()
+    assert seen == [OFF, ON, False, True]
+
+
 def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It must not resume what the program has paused again."""
     followed: list[str] = []

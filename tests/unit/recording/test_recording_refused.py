@@ -158,30 +158,27 @@ def test_states_are_estimated_with_a_reason(tmp_path: Path, code: int, reason: s
 
 
 ASLEEP = """
-    import time
+    import os, time
     for _ in range(5):
         time.sleep(0.06)
     def last():
         time.sleep(0.8)
-    last()
+    print("last", flush=True)
+    while not os.path.exists("end"): last()
 """
 
 
 @linux_only
 def test_estimated_states_have_reasons_of_waits(tmp_path: Path) -> None:
-    done = refused(
-        tmp_path,
-        errno.EPERM,
-        "record",
-        "-q",
-        "-o",
-        "run.h5",
-        "--trace",
-        "cpu,osrt,python,native",
-        "--",
-        *python(ASLEEP),
-    )
-    assert done.returncode == 0, done.stderr
+    words = ("record", "-q", "-o", "run.h5", "--trace", "cpu,osrt,python,native", "--", *python(ASLEEP))
+    with refusing(tmp_path, errno.EPERM, *words) as running:
+        assert running.stdout is not None
+        if running.stdout.readline():
+            wait_for_samples(tmp_path / "run.h5.spool")
+        (tmp_path / "end").touch()
+        _output, error = running.communicate(timeout=90)
+    skip_without_seccomp(running.returncode)
+    assert running.returncode == 0, error
     with open_capture(tmp_path / "run.h5") as capture:
         table = capture.kinds["thread_state"]
         told = [

@@ -81,16 +81,16 @@ def warpline(*words: str, cwd: Path) -> str:
     return done.stdout
 
 
-def record_until_sampled(folder: Path) -> None:
-    """Record a program that ends once two samples of the load are written down, into run.h5."""
-    command = [*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "load", "--", "cat"]
+def record_until_sampled(folder: Path, *program: str) -> int:
+    """Record a program that goes on once two samples of the load are written down, into run.h5; the status."""
+    command = [*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "load", "--", *program]
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as recorder:
         samples = 0
         while samples < 2 and recorder.poll() is None:
             files, _problems = read_spools(folder / "run.h5.spool")
             samples = sum(chunk.record_type == SAMPLE and len(chunk.payload) // chunk.record_bytes
                           for file in files for chunk in file.chunks)  # fmt: skip
-    assert recorder.returncode == 0
+    return recorder.returncode
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -108,7 +108,7 @@ def test_a_source_of_another_distribution_works_like_ours(tmp_path: Path) -> Non
     assert checks["load"]["title"] in warpline("doctor", "--quick", cwd=tmp_path)
     assert ", load;" in " ".join(warpline("record", "--help", cwd=tmp_path).split())
 
-    record_until_sampled(tmp_path)
+    assert record_until_sampled(tmp_path, "cat") == 0
     info = json.loads(warpline("info", "run.h5", "--json", cwd=tmp_path))
     sources = {source["name"]: source for source in info["sources"]}
     assert sources["load"]["enabled"] is True
@@ -133,10 +133,8 @@ def test_a_source_of_another_distribution_works_like_ours(tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("example_installed")
 def test_records_of_a_source_that_is_not_installed_are_counted(tmp_path: Path) -> None:
-    program = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
-    words = ["record", "-q", "-o", "run.h5", "--trace", "load", "--", sys.executable, "-c", program]
-    done = subprocess.run([*WARPLINE, *words], cwd=tmp_path, capture_output=True, check=False, timeout=100)
-    assert done.returncode == -9
+    program = "import os, signal, sys; sys.stdin.read(); os.kill(os.getppid(), signal.SIGKILL)"
+    assert record_until_sampled(tmp_path, sys.executable, "-c", program) == -9
     shutil.rmtree(tmp_path / "site")
     warpline("recover", "run.h5.spool", cwd=tmp_path)
     info = json.loads(warpline("info", "run.h5", "--json", cwd=tmp_path))

@@ -147,7 +147,7 @@ def test_what_a_crash_left_goes_after_a_day(cache: ConversionCache, source: Path
 
 def convert_slowly(folder: Path, source: Path, ready: object) -> None:
     def convert(target: Path, progress: object, cancelled: object) -> None:
-        ready.wait(20)  # type: ignore[attr-defined]  # a barrier: both convert at the same time
+        ready.wait(60)  # type: ignore[attr-defined]  # a barrier: both convert at the same time
         write(target, 50)
 
     ConversionCache(folder).get([source], "x", convert)
@@ -160,7 +160,7 @@ def test_two_processes_converting_the_same_file(cache: ConversionCache, source: 
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(100)
         assert process.exitcode == 0
     with open_capture(cache.path_of([source], "x")) as capture:
         assert len(capture.events) == 50

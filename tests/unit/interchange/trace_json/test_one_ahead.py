@@ -35,7 +35,7 @@ def test_the_next_part_is_made_while_one_is_used() -> None:
 
     with closing(one_ahead(parts())) as ready:
         assert next(ready) == 1
-        assert made[1].wait(10), "nobody asked for it yet"
+        assert made[1].wait(60), "nobody asked for it yet"
         assert not made[2].is_set(), "one ahead is enough"
 
 

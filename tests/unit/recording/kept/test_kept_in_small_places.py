@@ -146,7 +146,7 @@ def group() -> Iterator[Path]:
             pytest.skip("control groups of this machine limit no memory")
         yield folder
     finally:
-        wait_until(lambda: not (folder / "cgroup.procs").read_text(), "programs remain in the group", 10)
+        wait_until(lambda: not (folder / "cgroup.procs").read_text(), "programs remain in the group")
         folder.rmdir()
 
 

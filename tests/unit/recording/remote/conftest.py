@@ -43,21 +43,15 @@ def ssh_server(folder: Path) -> Iterator[Path]:
         raise NoServer("there is no OpenSSH server here (apt-get install openssh-server)")
     for name in ("host", "user"):
         subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True, timeout=30
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True, timeout=100
         )
     shutil.copy(folder / "user.pub", folder / "authorized")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (folder / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
-        f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nMaxStartups 100\n"
-        f"PermitRootLogin yes\nAcceptEnv XDG_CACHE_HOME XDG_RUNTIME_DIR\n"
-    )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    with open(folder / "log", "wb") as log:
-        server = subprocess.Popen([sshd, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
+    for _attempt in range(5):
+        port, server = _started(sshd, folder)
+        if server.poll() is None or b"in use" not in (folder / "log").read_bytes():
+            break  # otherwise somebody else took the port meanwhile
     host_key = " ".join((folder / "host.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}\n")
     config = folder / "config"
@@ -66,13 +60,31 @@ def ssh_server(folder: Path) -> Iterator[Path]:
         f" UserKnownHostsFile {folder}/known_hosts\n IdentitiesOnly yes\n BatchMode yes\n SendEnv XDG_CACHE_HOME\n"
     )
     try:
-        wait_until(lambda: server.poll() is not None or _listens(port), "sshd does not listen")
         if server.poll() is not None:
             raise NoServer(f"sshd does not start: {(folder / 'log').read_text()[-300:]}")
         yield config
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
+
+
+def _started(sshd: str, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
+    """A port, and the server that listens on it, or has ended."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    (folder / "sshd_config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
+        f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nMaxStartups 100\n"
+        f"PermitRootLogin yes\nAcceptEnv XDG_CACHE_HOME XDG_RUNTIME_DIR\n"
+    )
+    with open(folder / "log", "wb") as log:
+        server = subprocess.Popen([sshd, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
+    wait_until(
+        lambda: server.poll() is not None or b"listening" in (folder / "log").read_bytes(),
+        "sshd does not listen",
+    )
+    return port, server
 
 
 @pytest.fixture(scope="session")
@@ -128,9 +140,3 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     words = warpline("record", *far.options, *QUICK, "--trace", trace, "-o", str(output), "--", *command)
     return subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=110)
-
-
-def _listens(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False

@@ -95,7 +95,7 @@ def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_p
     begin = first.stdout.readline() + first.stdout.readline()
     for child in _children(first.pid):
         os.kill(child, signal.SIGKILL)
-    rest, errors = first.communicate(timeout=30)
+    rest, errors = first.communicate(timeout=60)
     assert first.returncode == 125
     assert b"--resume" in errors
     assert not output.exists()

@@ -38,7 +38,7 @@ def recording(tmp_path: Path) -> Iterator[Path]:
 
 def _has_events(spool: Path) -> bool:
     with contextlib.suppress(RecordingError, OSError):
-        return bool(send_command(spool, "status")["events"])
+        return bool(send_command(spool, "status", timeout_s=60)["events"])
     return False
 
 
@@ -68,7 +68,7 @@ def test_the_end_of_a_recording_over_there_is_seen(far_cache: Path, recording: P
     assert far_cache.name == "warpline-remote"
     with watching(machine_of(None, "env"), str(recording)) as watched:
         watched.check()
-        send_command(recording, "stop", terminate=True)
+        send_command(recording, "stop", timeout_s=60, terminate=True)
         wait_until(lambda: watched.has_ended, "the end does not arrive")
         with pytest.raises(RecordingError, match="the recording has ended"):
             watched.check()

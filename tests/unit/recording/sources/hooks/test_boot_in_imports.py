@@ -20,7 +20,8 @@ def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     (tmp_path / "jax.py").write_text("import sys\nsys.modules['begins'].now()\n")
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    monkeypatch.setitem(sys.modules, "jax", None)  # so that what the test imports goes with it
+    del sys.modules["jax"]
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     return []
 

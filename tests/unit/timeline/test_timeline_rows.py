@@ -17,6 +17,7 @@ from warpline_app.state.timeline_state import Filter, TimelineState
 from warpline_app.timeline.model import curves
 from warpline_app.timeline.model.curves import row_figure
 from warpline_app.timeline.model.layout import PINNED_KEY, Layout, make_layout
+from warpline_app.timeline.model.name_rows import nearest_of
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.row_defaults import fold_counters, fold_idle
 from warpline_app.timeline.model.rows import RowTree
@@ -321,3 +322,33 @@ def test_events_that_the_index_of_names_lacks_are_left_out(tmp_path: Path) -> No
             waiting += row.children
             streams += row.role == "stream"
         assert streams
+
+
+def test_all_streams_have_their_events_in_lines_without_overlaps(capture: Capture) -> None:
+    tree = RowTree(capture)
+    gpu = tree.get("gpu/0")
+    assert gpu is not None
+    everything, *streams = [row for row in gpu.children if row.role in {"streams", "stream"}]
+    assert not everything.is_open
+    tree.open(everything)
+    (events,) = everything.children
+    assert events.content is Content.SUBSET
+    assert events.group is not None
+    lines = (events.group, *events.more_groups)
+    rows = np.concatenate([line.rows for line in lines])
+    shown = {name for name, table in capture.kinds.items() if name not in {"sync", "overhead"}}
+    of_streams = np.concatenate([np.arange(*_bounds(capture, row.track)) for row in streams])
+    wanted = [
+        row for row in of_streams.tolist() if capture.kind_of_code[int(capture.events.kind[row])] in shown
+    ]
+    assert sorted(rows.tolist()) == wanted
+    for line in lines:
+        columns = line.columns(capture)
+        assert (columns.start[1:] >= (columns.start + columns.duration)[:-1]).all()
+        # What is under the pointer is the event itself.
+        assert nearest_of(line, capture, int(columns.start[0]), 0) == int(columns.row[0])
+
+
+def _bounds(capture: Capture, track: int) -> tuple[int, int]:
+    part = capture.rows_of_track(track)
+    return part.start, part.stop

@@ -128,6 +128,11 @@ def _draw_groups(
     real = np.flatnonzero(~is_new[line])
     named = real[wide[real]]
     of_box[named] = colors.of(row[named], capture.events.kind[row[named]], capture.events.flags[row[named]])
+    mixed = np.flatnonzero(np.array([group.is_mixed for group in groups])[line])
+    kind = capture.events.kind[row[mixed]]
+    own = colors.of(row[mixed], kind, capture.events.flags[row[mixed]])
+    is_narrow = stop[mixed] - start[mixed] < _named_ns(scale, label_min_px)
+    of_box[mixed] = np.where(is_narrow, colors.plain_colors(own, kind), own)
     for place in np.flatnonzero(is_new).tolist():
         group = groups[place]
         mine = np.flatnonzero(wide & (line == place))

@@ -219,6 +219,8 @@ def row_figure(
                 return "–"
             mean = value
         return counter_text(float(mean), counter.unit)
+    if row.group is not None and row.group.is_mixed and row.parent is not None:
+        return row_figure(capture, row.parent, start_ns, stop_ns, curve)
     if row.content is Content.SUBSET and row.group is not None:
         return share_text(row.group.busy_ns(capture, start_ns, stop_ns) / length)
     if not row.lanes or row.content is Content.MORE:

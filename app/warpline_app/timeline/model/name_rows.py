@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +41,8 @@ def copy_family(copy_kind: int) -> str:
 class NameGroup:
     """Some events of a track. Columns are read on first use, so that invisible rows cost nothing.
 
-    ``count`` events take ``total_ns`` in total; ``name`` is their common string id, else -1.
+    ``count`` events take ``total_ns`` in total; ``name`` is their common string id, else -1. ``is_mixed``: of several
+    kinds, each in its own colour.
     """
 
     key: str
@@ -51,6 +52,7 @@ class NameGroup:
     total_ns: int
     load: Callable[[], Int64Array]
     name: int = -1
+    is_mixed: bool = False
     _columns: GroupColumns | None = field(default=None, repr=False)
 
     @cached_property
@@ -104,6 +106,7 @@ class NameGroups:
         self._capture = capture
         self._cache: dict[int, tuple[list[NameGroup], list[NameGroup]]] = {}
         self._projected: dict[int, list[NameGroup]] = {}
+        self._joined: dict[tuple[int, ...], list[NameGroup]] = {}
 
     def has(self, track: int) -> bool:
         """Whether a track is indexed."""
@@ -140,6 +143,59 @@ class NameGroups:
                 _projected_group(stream, depth, lane) for depth, lane in enumerate(lanes)
             ]
         return self._projected[stream]
+
+    def has_joined(self, streams: tuple[int, ...]) -> bool:
+        """Whether the events of some streams are joined."""
+        return streams in self._joined
+
+    def joined(
+        self, streams: tuple[int, ...], is_cancelled: Callable[[], bool] | None = None
+    ) -> list[NameGroup]:
+        """All events of some streams, in as many groups as run at once. Call it in a thread. Raises Cancelled."""
+        if streams not in self._joined:
+            self._joined[streams] = _joined_groups(self._capture, streams, is_cancelled)
+        return self._joined[streams]
+
+
+def _joined_groups(
+    capture: Capture, streams: tuple[int, ...], is_cancelled: Callable[[], bool] | None
+) -> list[NameGroup]:
+    # Imported on demand: only this packs events outside of a file.
+    from warpline.model import Packing
+    from warpline.model.progress import check_cancelled
+    from warpline.storage.write.packing import Packer
+
+    parts = [capture.rows_of_track(stream) for stream in streams]
+    row = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    hidden = [capture.kinds[kind].code for kind in _NOT_SHOWN if kind in capture.kinds]
+    row = row[~np.isin(capture.events.kind[row], hidden)]
+    check_cancelled(is_cancelled)
+    start, stop = capture.event_times(row)
+    order = np.lexsort((-stop, start))
+    row, start, stop = row[order], start[order], stop[order]
+    check_cancelled(is_cancelled)
+    line = Packer(Packing.PACK).assign(start, stop)
+    groups = []
+    for number in range(int(line.max(initial=-1)) + 1):
+        mine = line == number
+        columns = GroupColumns.of(row[mine], start[mine], stop[mine] - start[mine])
+        groups.append(
+            NameGroup(
+                key=f"line={number}",
+                title="",
+                family="kernel",
+                count=len(columns.row),
+                total_ns=int(columns.duration.sum()),
+                load=partial(_rows_of, columns),
+                is_mixed=True,
+                _columns=columns,
+            )
+        )
+    return groups
+
+
+def _rows_of(columns: GroupColumns) -> Int64Array:
+    return columns.row
 
 
 def _projected_group(stream: int, depth: int, lane: LaneEvents) -> NameGroup:

@@ -36,6 +36,9 @@ INDEX_AT_ONCE = 60_000
 PROJECTION = "projection"
 """Role of a GPU's row for host ranges projected onto its streams."""
 
+JOINED = "streams"
+"""Role of a GPU's row for the events of all its streams."""
+
 
 class RowTree:
     """All rows of a capture. ``root`` has the key ``""`` and is not shown."""
@@ -115,6 +118,8 @@ class RowTree:
     def _is_late(self, row: TimelineRow) -> bool:
         if row.role == PROJECTION:
             return not all(map(self.index.has_projected, row.streams))
+        if row.role == JOINED:
+            return row.count > INDEX_AT_ONCE and not self.index.has_joined(row.streams)
         return row.count > INDEX_AT_ONCE and not self.index.has(row.track)
 
     def index_names(self, row: TimelineRow, is_cancelled: Callable[[], bool] | None) -> None:
@@ -122,6 +127,8 @@ class RowTree:
         if row.role == PROJECTION:
             for stream in row.streams:
                 self.index.projected(stream, is_cancelled)
+        elif row.role == JOINED:
+            self.index.joined(row.streams, is_cancelled)
         else:
             self.index.groups(row.track, is_cancelled, NAME_ROWS)
 
@@ -221,22 +228,37 @@ class RowTree:
             else:
                 children.append(self._row(child))
         streams = [child for child in children if child.role == "stream"]
-        if len(streams) > 1 and not any(child.role == "streams" for child in children):
+        if len(streams) > 1 and not any(child.role == JOINED for child in children):
             lanes = tuple(lane for stream in streams for lane in stream.lanes)
             everything = TimelineRow(
                 key=f"{track.uri}#streams",
                 title=tr("All streams", "timeline"),
                 content=Content.CURVE,
-                role="streams",
+                role=JOINED,
                 family="kernel",
                 track=track.index,
                 lanes=lanes,
+                is_open=False,
+                streams=tuple(stream.track for stream in streams if stream.count),
+                count=sum(stream.count for stream in streams),
             )
+            everything.make_children = lambda: self._joined_rows(everything)
             children.insert(children.index(streams[0]), everything)
         felt = tuple(stream.track for stream in streams if stream.count)
         if felt and "range" in capture.kinds and LAUNCH in capture.links.kinds:
             children.append(self._projection(track, felt))
         return children
+
+    def _joined_rows(self, row: TimelineRow) -> list[TimelineRow]:
+        """One row with the events of all streams, on as many lines as run at once."""
+        groups = self.index.joined(row.streams)
+        if not groups:
+            return []
+        events = self._group_row(row, groups[0])
+        events.title = tr("Kernels, copies and sets", "timeline")
+        events.more_groups = tuple(groups[1:])
+        events.count = row.count
+        return [events]
 
     def _projection(self, track: Track, streams: tuple[int, ...]) -> TimelineRow:
         """Host ranges projected onto streams; computed when the row is expanded."""

@@ -46,26 +46,24 @@ SIMULATED_LIBRARIES = {
 
 
 def compile_c(output: Path, sources: Sequence[Path], *options: str) -> Path:
-    """Compile C; warnings are errors. What CFLAGS asks for, as sanitizers, goes with it."""
+    """Compile C, or link objects; warnings are errors. What CFLAGS asks for, as sanitizers, goes with it."""
+    _cc(output.parent, *options, "-o", str(output), *map(str, sources), "-ldl")
+    return output
+
+
+def _cc(folder: Path, *words: str) -> None:
+    """The C compiler, run in a folder."""
     if COMPILER is None:
         pytest.skip("needs a C compiler")
     command = [COMPILER, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
     done = subprocess.run(
-        [
-            *command,
-            *options,
-            *shlex.split(os.environ.get("CFLAGS", "")),
-            "-o",
-            str(output),
-            *map(str, sources),
-            "-ldl",
-        ],
+        [*command, *shlex.split(os.environ.get("CFLAGS", "")), *words],
         capture_output=True,
         text=True,
         check=False,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    return output
 
 
 def with_sanitizer(variables: dict[str, str]) -> dict[str, str]:
@@ -83,10 +81,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def agent(built: Path) -> Path:
+def agent_objects(built: Path) -> list[Path]:
+    """The agent's sources, compiled for a library; a program can be linked with them too."""
+    folder = built / "agent"
+    folder.mkdir()
+    _cc(folder, "-c", "-fPIC", "-fvisibility=hidden", *AGENT_HEADERS, *map(str, AGENT_SOURCES))
+    objects = [folder / f"{source.stem}.o" for source in AGENT_SOURCES]
+    assert len(set(objects)) == len(objects), "two sources of the same name"
+    return objects
+
+
+@pytest.fixture(scope="session")
+def agent(built: Path, agent_objects: list[Path]) -> Path:
     """The agent, from the sources."""
-    options = (*SHARED, "-Wl,-z,nodelete", *AGENT_HEADERS)
-    return compile_c(built / "libwarpline_agent.so", AGENT_SOURCES, *options)
+    return compile_c(built / "libwarpline_agent.so", agent_objects, *SHARED, "-Wl,-z,nodelete")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import AGENT_HEADERS, AGENT_SOURCES, HERE, Session, column, compile_c, names
+from tests.native.conftest import AGENT_HEADERS, HERE, Session, column, compile_c, names
 
 from warpline.recording.sources.cuda import records
 
@@ -42,9 +42,9 @@ LIBRARIES = libraries()
 
 
 @pytest.fixture(scope="module")
-def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def contract(tmp_path_factory: pytest.TempPathFactory, agent_objects: list[Path]) -> Path:
     program = tmp_path_factory.mktemp("contract") / "cupti_contract"
-    return compile_c(program, [HERE / "programs" / "cupti_contract.c", *AGENT_SOURCES], *AGENT_HEADERS)
+    return compile_c(program, [HERE / "programs" / "cupti_contract.c", *agent_objects], *AGENT_HEADERS)
 
 
 @pytest.mark.skipif(not LIBRARIES, reason="no libcupti here; WARPLINE_CUPTI_DIR names a folder with some")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.event_segments import event_segments
+from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.lock_holders import with_holders
 from warpline.analysis.findings.segments import (
     NOBODY,
@@ -33,8 +34,25 @@ _THREAD_ENDS_NS = 1_000_000
 """The end of a thread and that of the wait for it may be seen this far apart."""
 _CHILD_ENDS_NS = 5_000_000
 """A wait for a child may end up to this long before the child's last recorded state."""
+_ASLEEP = tuple(
+    map(
+        int,
+        (
+            Cause.LOCK, Cause.SEMAPHORE, Cause.CONDITION, Cause.EVENT, Cause.SLEEP, Cause.JOIN, Cause.BARRIER,
+            Cause.CHILD, Cause.POLL, Cause.QUEUE_EMPTY, Cause.QUEUE_FULL, Cause.RESULT,
+        ),
+    )
+)  # fmt: skip
+"""Waits whose calls hardly run themselves."""
+_RUNS = (int(Cause.RUNNING), int(Cause.RUNNABLE))
+_FOR_CORE = (int(Cause.RUNNABLE), int(Cause.GIL))
+_BESIDE, _BRIEF_NS = 12, 100_000
+"""How many segments lie between a wait and a sample of its call at most, and how long those that run may be."""
 _SAMPLE_NS = 25_000_000
 """A sample explains running time up to this far away."""
+_AWAKE_NS = 250_000_000
+"""Samples of one place explain the running time between them up to this long; one of running code explains it up to
+this far away where a nearer one was taken in a wait."""
 
 
 def host_segments(threads: Threads) -> Segments:
@@ -216,6 +234,12 @@ def _with_samples(threads: Threads, segments: Segments) -> Segments:
         nearest = _during(actor, time, until, segments.actor[running], moments)
     else:
         nearest = _nearest(actor, time, segments.actor[running], moments)
+        awake = _taken_awake(threads, segments, actor, time, stack)
+        runs = one_of(segments.cause[running], _RUNS) & (nearest >= 0)
+        closest = _nearest(actor[awake], time[awake], segments.actor[running][runs], moments[runs], _AWAKE_NS)
+        nearest[runs] = np.where(closest >= 0, np.append(awake, -1)[closest], nearest[runs])
+        far = one_of(segments.cause[running], _RUNS) & (nearest < 0)
+        nearest[far] = _between(threads, (actor, time, stack), segments.actor[running][far], moments[far])
     known = nearest >= 0
     place = segments.place.copy()
     place[running[known]] = stack[nearest[known]]
@@ -223,6 +247,57 @@ def _with_samples(threads: Threads, segments: Segments) -> Segments:
     runs = np.flatnonzero(cause == Cause.RUNNING)
     cause[runs] = _sampled_causes(threads, place[runs])
     return replace(segments, cause=cause, place=place)
+
+
+def _taken_awake(
+    threads: Threads, segments: Segments, actor: Int64Array, time: Int64Array, stack: Int64Array
+) -> Int64Array:
+    """Indices of the samples that show what runs: not those taken in a wait, nor just before or after one at its stack.
+
+    A sampler inside the program gets the GIL when the thread releases it to wait, before the thread blocks.
+    """
+    view = threads.view
+    at = Index(segments, view.start_ns, view.stop_ns).at(
+        actor, np.clip(time, view.start_ns, view.stop_ns - 1)
+    )
+    last = max(len(segments) - 1, 0)
+    waits = one_of(segments.cause[np.maximum(at, 0)], _ASLEEP)
+    for beside in (-1, 1):
+        near, is_open = at, at >= 0
+        for _ in range(_BESIDE):
+            near = np.clip(near + beside, 0, last)
+            is_open = is_open & (segments.actor[near] == actor)
+            is_wait = one_of(segments.cause[near], _ASLEEP)
+            waits |= is_open & is_wait & (segments.place[near] == stack)
+            is_brief = one_of(segments.cause[near], _FOR_CORE) | (segments.length[near] < _BRIEF_NS)
+            is_open &= is_brief & ~is_wait
+    awake: Int64Array = np.flatnonzero((at < 0) | ~waits)
+    return awake
+
+
+def _between(
+    threads: Threads,
+    samples: tuple[Int64Array, Int64Array, Int64Array],
+    wanted: Int64Array,
+    moment: Int64Array,
+) -> Int64Array:
+    """The last sample before each moment where the next one shows the same place; −1 otherwise.
+
+    A call that keeps the GIL for long, or a busy machine, holds the sampler up for longer than samples usually last.
+    """
+    actor, time, stack = samples
+    codes, inverse = np.unique(stack, return_inverse=True)
+    seen: dict[Where, int] = {}
+    place = np.array([seen.setdefault(threads.place(code), len(seen)) for code in codes.tolist()], np.int64)[
+        inverse
+    ]
+    origin = int(time.min())
+    span = max(int(time.max()), int(moment.max(initial=origin))) - origin + 1
+    keys = actor * span + (time - origin)
+    after = np.searchsorted(keys, wanted.astype(np.int64) * span + np.maximum(moment - origin, 0))
+    before, after = np.maximum(after - 1, 0), np.minimum(after, len(actor) - 1)
+    same = (actor[before] == wanted) & (actor[after] == wanted) & (place[before] == place[after])
+    return np.where(same & (time[after] - time[before] <= _AWAKE_NS), before, -1)
 
 
 def _sampled_causes(threads: Threads, place: Int64Array) -> npt.NDArray[np.int8]:
@@ -252,14 +327,18 @@ def _during(
     return np.where(holds, at, -1)
 
 
-def _nearest(actor: Int64Array, time: Int64Array, wanted: Int64Array, moment: Int64Array) -> Int64Array:
-    """The sample of actor ``wanted`` nearest to each moment; −1 without one close by."""
+def _nearest(
+    actor: Int64Array, time: Int64Array, wanted: Int64Array, moment: Int64Array, reach_ns: int = _SAMPLE_NS
+) -> Int64Array:
+    """The sample of actor ``wanted`` nearest to each moment; −1 without one within ``reach_ns``."""
+    if not len(time):
+        return np.full(len(wanted), -1, np.int64)
     origin = int(time.min())
     span = max(int(time.max()), int(moment.max(initial=origin))) - origin + 1
     keys = actor * span + (time - origin)
     after = np.searchsorted(keys, wanted.astype(np.int64) * span + np.maximum(moment - origin, 0))
     best = np.full(len(wanted), -1, np.int64)
-    distance = np.full(len(wanted), _SAMPLE_NS, np.int64)
+    distance = np.full(len(wanted), reach_ns, np.int64)
     for candidate in (after - 1, after):
         safe = np.clip(candidate, 0, len(actor) - 1)
         far = np.abs(time[safe] - moment)

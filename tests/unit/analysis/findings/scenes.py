@@ -23,7 +23,7 @@ class Does:
     """What a thread does for ``length`` ns: it runs, or waits (``wait``) until thread number ``by`` acts.
 
     ``frames`` is its stack, leaf first; ``lock`` the address of what it waits for; ``ready``: it has no core;
-    ``result`` is what its call, to ``function`` on ``object``, returned.
+    ``result`` is what its call, to ``function`` on ``object``, returned; ``sampled``: its wait has samples, too.
     """
 
     length: int
@@ -35,6 +35,7 @@ class Does:
     result: int | None = None
     function: str = "wait"
     object: str = ""
+    sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,6 @@ def scene(
                 name_of_state = builder.string("runnable" if does.ready else "running")
                 flags = [int(Flag.WAITING) if does.ready else 0]
                 builder.add_events(state, "thread_state", [now], [does.length], [name_of_state], flags=flags)
-                if stack is not None:
-                    times = np.arange(now + MS // 2, now + does.length, MS)
-                    builder.add_events(
-                        samples, "sample", times, np.zeros(len(times), np.int64),
-                        np.full(len(times), builder.string("sample"), np.uint32),
-                        attributes={"stack": np.full(len(times), stack, np.uint32)},
-                    )  # fmt: skip
             else:
                 wait = np.array([int(does.wait)], np.uint8)
                 builder.add_events(
@@ -108,6 +102,13 @@ def scene(
                         "address": np.ma.MaskedArray(np.array([does.lock], np.uint64), [not does.lock]),
                         **given, **_result(builder, does),
                     },
+                )  # fmt: skip
+            if stack is not None and (does.wait is None or does.sampled):
+                times = np.arange(now + MS // 2, now + does.length, MS)
+                builder.add_events(
+                    samples, "sample", times, np.zeros(len(times), np.int64),
+                    np.full(len(times), builder.string("sample"), np.uint32),
+                    attributes={"stack": np.full(len(times), stack, np.uint32)},
                 )  # fmt: skip
             now += does.length
     builder.set_span(0, end)

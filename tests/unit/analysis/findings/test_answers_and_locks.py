@@ -163,3 +163,26 @@ def test_the_source_of_a_sleep_tells_what_it_is_for(
     start_utc_ns = program.stat().st_mtime_ns + 1
     found = findings_of(tmp_path / "run.h5", [Acts((sleep, Does(MS)) * 10)], start_utc_ns)["waits_for_sleep"]
     assert (found.severity, found.title) == (severity, title)
+
+
+def test_a_holder_is_named_by_what_it_does_inside_the_block(tmp_path: Path) -> None:
+    """The sample nearest to the holder may be one of the line after the block; there the lock is not held."""
+    program = tmp_path / "serve.py"
+    program.write_text("def serve():\n    with lock:\n        encode()\n    reply()\n")
+    inside, after, asks = (f"serve ({program}:{line})" for line in (3, 4, 2))
+    waits = Does(10 * MS, WaitKind.LOCK, by=1, frames=(asks,), lock=1)
+    holds = (Does(6 * MS, frames=(inside,)), Does(4 * MS, frames=(after,)), Does(MS, frames=(inside,)))
+    threads = [Acts((waits, Does(MS, frames=("main (/src/main.py:1)",))) * 10), Acts(holds * 10)]
+    lock = findings_of(tmp_path / "run.h5", threads, program.stat().st_mtime_ns + 1)["waits_for_lock"]
+    assert (lock.where.file, lock.where.line, lock.time_ns) == (str(program), 3, 100 * MS)
+    assert f"The lock is held at serve ({program}:3). It is requested at serve ({program}:2)." in lock.text
+
+
+def test_samples_taken_in_waits_do_not_say_what_runs(tmp_path: Path) -> None:
+    """Otherwise the line that waits would be the hottest one of a thread that is sampled mostly while it waits."""
+    waits = Does(5 * MS, WaitKind.LOCK, by=1, frames=("take (/src/store.py:9)",), lock=1, sampled=True)
+    works = (Does(20 * MS), Does(MS, frames=("pack (/src/store.py:10)",)), Does(20 * MS))
+    threads = [Acts((*works, waits) * 5), Acts((Does(46 * MS, frames=("other (/src/other.py:1)",)),) * 5)]
+    hot = findings_of(tmp_path / "run.h5", threads)["hot_spot"]
+    assert (hot.where.line, hot.time_ns) == (10, 205 * MS)
+    assert "(/src/store.py:10): 100 % of that time" in hot.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from warpline.analysis.findings.draft import (
     make_finding,
     pieces_of,
     place_known,
+    place_of,
     usual_path,
     where_of,
     within_budget,
@@ -28,6 +30,7 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.wait_kinds import FRAME
+from warpline.analysis.findings.work.running_work import source_files
 from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
@@ -99,10 +102,15 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
     holder = np.where(held, _last_of_process(case, path, hop), hop)
     waits = case.segments.cause == kind.cause
     all_waits, in_budget = _through_locks(case, waits), int(case.pieces.length[pieces].sum())
-    for group in groups(case, pieces, case.group_of_segment[holder]):
+    places = case.group_of_segment[holder]
+    request = _requests(case, pieces, hop, kind.cause)
+    outside = _outside_blocks(case, request, case.segments.place[holder])
+    places = _moved_inside(case, pieces, places, request, outside)
+    for group in groups(case, pieces, places):
         own = np.isin(pieces, group.pieces)
-        where = _usual_where(case, holder[own], group.pieces)
-        usual = usual_path(case, group.pieces)
+        shown = own & ~outside if (own & ~outside).any() else own
+        where = _usual_where(case, holder[shown], pieces[shown])
+        usual = usual_path(case, pieces[shown])
         if (own_line := _line_of_holder(case, group.pieces, kind.cause)) is not None:
             where = replace(where, file=own_line.file, line=own_line.line, function=own_line.function)
         gain = min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns)
@@ -128,6 +136,11 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
             title=kind.title, place=place_known(where), total=format_duration(all_waits),
             **cost(case, group.time_ns),
         )  # fmt: skip
+        requested = case.threads.place(int(request[shown][int(np.argmax(case.pieces.length[pieces[shown]]))]))
+        if text is not kind.requested and requested.file and place_of(requested) != place_of(where):
+            sentence = english(
+                "{sentence} It is requested at {place}.", sentence=sentence, place=place_of(requested)
+            )
         if is_bound:
             sentence = english(
                 "{sentence} Meanwhile, those that it let in keep all cores busy: it bounds the work.",
@@ -138,6 +151,52 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
             where=where, remedy=remedy, worst=worst, path=usual, meanwhile=doings(case, usual),
             within=within_budget(case, kind.key, group.time_ns),
         )  # fmt: skip
+
+
+def _requests(case: Case, pieces: Int64Array, hop: IntArray, cause: Cause) -> Int64Array:
+    """The stack that requests the lock in each chain; the usual one where the chain starts with another wait."""
+    stack = case.segments.place[hop].astype(np.int64)
+    is_request = (case.segments.cause[hop] == cause) & (stack >= 0)
+    if not is_request.any():
+        return np.full(len(stack), -1, np.int64)
+    known, inverse = np.unique(stack[is_request], return_inverse=True)
+    total = np.bincount(inverse.reshape(-1), case.pieces.length[pieces[is_request]])
+    return np.where(is_request, stack, known[int(np.argmax(total))])
+
+
+def _outside_blocks(case: Case, requests: Int64Array, holders: IntArray) -> npt.NDArray[np.bool_]:
+    """Which stacks of holders lie outside the block that the lock protects, by the source: there it is not held.
+
+    The stack of a holder is that of the nearest sample, so it may be the one before or after the block.
+    """
+    pairs = list(zip(requests.tolist(), holders.tolist(), strict=True))
+    seen = {pair: min(pair) >= 0 and _is_outside(case, *pair) for pair in set(pairs)}
+    return np.array([seen[pair] for pair in pairs], bool)
+
+
+def _is_outside(case: Case, request: int, held: int) -> bool:
+    where = case.threads.place(request)
+    line = case.once(source_files).line(where.file, where.line, where.function)
+    if line is None or not isinstance(line.statement, (ast.With, ast.AsyncWith)):
+        return False
+    block = line.statement.body
+    for match in filter(None, map(FRAME.match, case.view.capture.stack_frames(held))):
+        if (match["file"], match["function"].rpartition(".")[2]) == (where.file, where.function):
+            return not block[0].lineno <= int(match["line"]) <= (block[-1].end_lineno or 0)
+    return False
+
+
+def _moved_inside(
+    case: Case, pieces: Int64Array, places: IntArray, requested: IntArray, outside: npt.NDArray[np.bool_]
+) -> Int64Array:
+    """The places of holders; those outside the block count for the usual place inside it, where one was seen."""
+    moved = places.astype(np.int64)
+    for request in np.unique(requested[outside]).tolist():
+        inside = (requested == request) & ~outside & (places > 0)
+        if inside.any():
+            total = np.bincount(places[inside], case.pieces.length[pieces[inside]])
+            moved[(requested == request) & outside] = int(np.argmax(total))
+    return moved
 
 
 def _line_of_holder(case: Case, pieces: Int64Array, cause: Cause) -> Where | None:

@@ -85,6 +85,15 @@ def test_compiled_and_numpy_give_the_same_lanes(events: list[tuple[int, int]], c
     assert found[0] == found[1]
 
 
+@given(st.lists(st.integers(0, 5), max_size=40))
+def test_the_next_of_the_same_code_is_found_with_and_without_the_loop(codes: list[int]) -> None:
+    expected = [
+        next((n for n in range(at + 1, len(codes)) if codes[n] == codes[at]), -1) for at in range(len(codes))
+    ]
+    for dtype in (np.uint16, np.int64):
+        assert packing_module.next_of_same(np.array(codes, dtype)).tolist() == expected
+
+
 @st.composite
 def nested_events(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     """Properly nested (start, stop, depth), depths told by their making."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 LEAST_S = 0.5
 SHARE = 0.2
 """Share of one core that snapshots may take."""
-TICK_LEAST_S = 0.3
-TICK_MOST_S = 0.5
+TICK_LEAST_S = 0.2
+TICK_MOST_S = 0.3
 """The longest time between two ticks, where that costs less than `FREE_SHARE`."""
-EASY_SHARE = 0.15
+EASY_SHARE = 0.13
 """Up to this share of one core, ticks are made more often than that."""
 FREE_SHARE = 0.45
 BUSY_SHARE = 0.2

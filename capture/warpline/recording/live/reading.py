@@ -7,8 +7,10 @@ since a given time are read, and the last one of each lane where records last. A
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,8 @@ from warpline.recording.spool.reader import (
 LOOK_BACK_NS = 10_000_000_000
 _DISORDER_NS = 2_000_000_000
 """How much earlier a chunk's last record may end than another record in it: GPU work arrives out of order."""
+_MOST_CODES = 1 << 14
+"""Up to about this many keys are told apart without sorting."""
 _Lane = tuple[int, int, int, int, int, int]
 """Record type and size, thread, `free`, process and its parent of the chunks that a lasting record is of"""
 
@@ -51,6 +55,8 @@ class _Growing:
         """Note how much the chunk holds at this time."""
         if not self.written or self.written[-1][1] != len(self.chunk.payload):
             self.written.append((now_ns, len(self.chunk.payload)))
+        elif self.written[-1][0] > now_ns:  # what `note_end` assumed
+            self.written[-1] = now_ns, len(self.chunk.payload)
 
     def note_end(self, place: int) -> None:
         """Note the end of a finished chunk: hardly anything in it ended later than its last record does (at ``place``).
@@ -65,9 +71,21 @@ class _Growing:
         if end_ns:  # otherwise it is still open
             self.written.append((end_ns + _DISORDER_NS, len(payload)))
 
-    def skipped(self, since_ns: int) -> int:
-        """Bytes that were written before ``since_ns``."""
-        return max((count for time_ns, count in self.written if time_ns <= since_ns), default=0)
+    def skipped(self, since_ns: int, place: int | None = None) -> int:
+        """Bytes that were written before ``since_ns``; ``place`` is that of the time in records that ascend in it."""
+        written = self.written
+        after = bisect_right(written, since_ns, key=itemgetter(0))
+        count = written[after - 1][1] if after else 0
+        if place is None or after == len(written):
+            return count
+        # What was written by the next time that is known: some of it before this one.
+        size, payload = self.chunk.record_bytes, self.chunk.payload
+
+        def time_of(row: int) -> int:
+            at = row * size + place
+            return int.from_bytes(payload[at : at + 8].tobytes(), "little")
+
+        return size * bisect_left(range(written[after][1] // size), since_ns, count // size, key=time_of)
 
     def forget(self, before_ns: int) -> None:
         """Forget earlier times: nobody will ask for them again."""
@@ -151,7 +169,7 @@ class GrowingSpool:
             since_ns = self._go_back(since_ns)
         found, recent = [], []
         for growing in self._recent:
-            skipped = growing.skipped(since_ns)
+            skipped = self._skipped(growing, since_ns)
             self._harvest(growing.chunk, skipped)
             if skipped < len(growing.chunk.payload):
                 found.append(replace(growing.chunk, payload=growing.chunk.payload[skipped:]))
@@ -173,8 +191,12 @@ class GrowingSpool:
             del self._former[-1]
         since_ns, self._last = self._former.pop()
         for growing in self._recent:
-            self._harvested[growing.chunk.page] = growing.skipped(since_ns)
+            self._harvested[growing.chunk.page] = self._skipped(growing, since_ns)
         return since_ns
+
+    def _skipped(self, growing: _Growing, since_ns: int) -> int:
+        lasting = self._lasting.get(growing.chunk.record_type)
+        return growing.skipped(since_ns, None if lasting is None else lasting[0])
 
     def _harvest(self, chunk: Chunk, stop: int) -> None:
         """Keep the last record of each lane among those that are skipped."""
@@ -186,12 +208,10 @@ class GrowingSpool:
         _time, first, behind = lasting
         size = chunk.record_bytes
         rows = chunk.payload[start:stop].reshape(-1, size)
-        keys = np.ascontiguousarray(rows[::-1, first:behind]).view(f"V{behind - first}").reshape(-1)
         lane = (chunk.record_type, size, chunk.tid, chunk.free, chunk.process, chunk.parent)
         last = self._last.setdefault(lane, {})
-        _keys, places = np.unique(keys.view(f"S{behind - first}"), return_index=True)
-        for place in places.tolist():
-            row = rows[len(rows) - 1 - place].tobytes()
+        for place in _last_rows(np.ascontiguousarray(rows[:, first:behind])):
+            row = rows[place].tobytes()
             last[row[first:behind]] = row
 
     def _carried(self) -> list[Chunk]:
@@ -212,6 +232,21 @@ class GrowingSpool:
                 more = add_strings(self._strings, chunk.payload[read:].tobytes())
                 self._strings_read[chunk.page] = read + more
         return self._strings
+
+
+def _last_rows(keys: Bytes) -> list[int]:
+    """The last row of each distinct key; uint8 [n, bytes of a key]."""
+    count, size = keys.shape
+    if size == 4:  # two numbers, usually small
+        first, second = keys.view("<u2").T
+        codes = first * (np.int64(second.max()) + 1) + second
+        if (most := int(codes.max())) < _MOST_CODES:
+            # Of assignments to the same place, the last one counts.
+            last = np.full(most + 1, -1)
+            last[codes] = np.arange(count)
+            return last[last >= 0].tolist()
+    _keys, places = np.unique(keys[::-1].view(f"S{size}").reshape(-1), return_index=True)
+    return (count - 1 - places).tolist()
 
 
 def earliest_start(spools: Sequence[SpoolFile], places: Mapping[int, tuple[int, int]], since_ns: int) -> int:

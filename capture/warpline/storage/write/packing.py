@@ -10,6 +10,7 @@ import ctypes
 import heapq
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ _FOREVER_AGO = np.iinfo(np.int64).min
 LIBRARY = Path(__file__).parent / library_file("packing")
 SIGNATURES: Signatures = {
     "warpline_nesting_depths": (INTEGER, [POINTER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
+    "warpline_next_of_same": (None, [POINTER, INTEGER, POINTER, POINTER]),
     "warpline_stack": (INTEGER, [POINTER, INTEGER, INTEGER]),
     "warpline_stacks": (INTEGER, [POINTER, POINTER, POINTER, INTEGER, POINTER]),
     "warpline_fill_stack_slots": (None, [POINTER]),
@@ -121,6 +123,20 @@ def nesting_depths(
         address(starts), address(stops), n, address(stack), count, address(lanes)
     )
     return lanes if done == 0 else None
+
+
+def next_of_same(codes: npt.NDArray[np.integer[Any]]) -> Int64Array:
+    """The index of the next element with the same code, −1 for the last one; int64 [n]. uint16 codes are fastest."""
+    following, lib = np.full(len(codes), -1, np.int64), library()
+    if lib is not None and codes.dtype == np.uint16:
+        codes, last = np.ascontiguousarray(codes), np.full(1 << 16, -1, np.int64)
+        lib.warpline_next_of_same(address(codes), len(codes), address(last), address(following))
+        return following
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    following[order[same]] = order[same + 1]
+    return following
 
 
 def lane_order(lanes: Int32Array) -> Int64Array:

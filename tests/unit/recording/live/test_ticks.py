@@ -19,6 +19,7 @@ from warpline.recording.live.captures import LiveCaptures
 from warpline.recording.live.client import SnapshotProcess
 from warpline.recording.live.reading import GrowingSpools
 from warpline.recording.live.snapshots import since_start
+from warpline.recording.sources.nvtx import records as nvtx
 from warpline.recording.sources.registry import lasting_types, passing_places, passing_types
 from warpline.storage import Capture, open_capture, open_part
 from warpline.storage.columns.kind_table import KindTable
@@ -229,6 +230,28 @@ def test_who_comes_late_reads_the_end_alone(tmp_path: Path) -> None:
     part = since_start(open_part(tick.path), tick.kept_ns)
     assert "open all the time" in {part.strings[int(name)] for name in part.events.name}
     ticks.close()
+
+
+def test_only_what_is_new_is_read_however_fast_it_comes(tmp_path: Path) -> None:
+    """Whole chunks of ranges come between two looks; a state that lasts is carried from what is skipped."""
+    recording = Growing(tmp_path)
+    spools = GrowingSpools(recording.folder, passing_types(), lasting_types(), passing_places())
+    recording.push("outer", MS, thread=1, level=0)
+    for look in range(3):
+        since = recording.head_ns - 45 * MS
+        for number in range(5_000):
+            start_ns = look * 500 * MS + number * 90_000 + 2 * MS
+            recording.push("x", start_ns, thread=1, level=1)
+            recording.pop(start_ns + 40_000, thread=1, level=1)
+        read = [spool.records(nvtx.NVTX_RANGE, nvtx.nvtx_range).values for spool in spools.read(since)[0]]
+        spools.note(recording.head_ns)
+        times = np.concatenate(read)["time_ns"].astype(np.int64)
+        assert np.all(np.diff(times) > 0)
+        if look:
+            # Of what came before, one record of each level.
+            assert int((times < since).sum()) == 2
+            assert len(times) == 2 + 1_001 + 10_000
+            assert times[0] == START + MS
 
 
 def test_the_oldest_events_go_when_there_are_too_many(tmp_path: Path) -> None:

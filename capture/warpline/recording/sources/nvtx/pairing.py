@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,11 @@ from warpline.model import Flag
 from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.nvtx import records
 from warpline.recording.spool.reader import SpoolFile
+from warpline.storage.write.packing import next_of_same
 
 Int64Array = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
 Structured = npt.NDArray[np.void]
-
-_FEW = 24
-"""Up to this many lanes are selected one by one; more are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,75 +143,57 @@ def match_push_pop(
     table = _with_unseen_spread(pushes_and_pops, unbalanced)
     if len(table.time_ns) and np.any(table.time_ns[1:] < table.time_ns[:-1]):
         table = table.take(np.argsort(table.time_ns, kind="stable"))
-    time, name = table.time_ns, table.name
-    stops, flags = np.empty(len(time), np.int64), np.zeros(len(time), np.uint8)
-    orphans: list[Int64Array] = [np.empty(0, np.int64)]
-    floors: list[Int64Array] = [np.empty(0, np.int64)]
-    for rows in _lanes(_lane_codes(table)):
-        moments, names = time[rows], name[rows]
-        stops[rows[:-1]] = moments[1:]
-        stops[rows[-1]] = max(stop_ns, int(moments[-1]))
-        # Mostly push, pop, push, pop …
-        is_pop = names == records.POP
-        if is_pop[1::2].all() and not (names[::2] >= records.POPPED_UNSEEN).any():
-            if len(rows) % 2:
-                flags[rows[-1]] = Flag.CUT_END
-            continue
-        is_push = names < records.POPPED_UNSEEN
-        flags[rows[:-1][~is_pop[1:]]] = Flag.TRUNCATED
-        flags[rows[-1]] = Flag.CUT_END
-        alone = is_pop.copy()
-        alone[1:] &= ~is_push[:-1]
-        alone_at = np.flatnonzero(alone)
-        floor = np.where(alone_at > 0, moments[np.maximum(alone_at - 1, 0)], start_ns)
-        orphans.append(rows[alone_at])
-        floors.append(np.maximum(floor, start_ns))
-    begins = np.flatnonzero(name < records.POPPED_UNSEEN)
-    ends, floor = np.concatenate(orphans), np.concatenate(floors)
+    time, name, code = table.time_ns, table.name, _lane_codes(table)
+    following = next_of_same(code)
+    is_push, is_pop = name < records.POPPED_UNSEEN, name == records.POP
+    begins = np.flatnonzero(is_push)
+    after = following[begins]
+    has_end, start = after >= 0, time[begins]
+    stops = np.where(has_end, time[after], np.maximum(start, stop_ns))
+    flags = np.where(is_pop[after], 0, Flag.TRUNCATED).astype(np.uint8)
+    flags[~has_end] = Flag.CUT_END
+    is_pop[after[has_end]] = False
+    ends, floor = _without_push(code, following, time, np.flatnonzero(is_pop), start_ns)
     resumed = np.sort(np.asarray(resumes, np.int64))
     if len(resumed) and len(ends):
         last = np.searchsorted(resumed, time[ends], "right") - 1
         floor = np.maximum(floor, np.where(last >= 0, resumed[np.maximum(last, 0)], start_ns))
     floor = np.minimum(floor, time[ends])
-    chosen = np.concatenate([begins, ends]) if len(ends) else begins
-    without = np.full(len(ends), -1, np.int64)
+    chosen = _with(begins, ends)
     return Ranges(
         serial=_take(table.serial, chosen),
         tid=_take(table.tid, chosen),
         domain=_take(table.domain, chosen),
         level=_take(table.level, chosen),
-        start_ns=np.concatenate([time[begins], floor]),
-        stop_ns=np.concatenate([stops[begins], time[ends]]),
-        name=np.concatenate([name[begins].astype(np.int64), np.zeros(len(ends), np.int64)]),
-        attributes=np.concatenate([_take(table.attributes, begins), without])
-        if len(ends)
-        else _take(table.attributes, begins),
-        flags=np.concatenate([flags[begins], np.full(len(ends), Flag.CUT_START, np.uint8)]),
+        start_ns=_with(start, floor),
+        stop_ns=_with(stops, time[ends]),
+        name=_with(name[begins].astype(np.int64), np.zeros(len(ends), np.int64)),
+        attributes=_with(_take(table.attributes, begins), np.full(len(ends), -1, np.int64)),
+        flags=_with(flags, np.full(len(ends), Flag.CUT_START, np.uint8)),
         unbalanced=int(unbalanced.sum()),
     )
 
 
-def _lanes(code: Integers) -> Iterator[Int64Array]:
-    """The indexes of each distinct code, ascending."""
-    if not len(code):
-        return
-    if code.dtype == np.uint16:
-        counts = np.bincount(code)
-        present = np.flatnonzero(counts)
-        if len(present) == 1:
-            yield np.arange(len(code))
-            return
-        if len(present) <= _FEW:
-            for number in present.tolist():
-                yield np.flatnonzero(code == number)
-            return
-    order = np.argsort(code, kind="stable")
-    ordered = code[order]
-    yield from np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+def _with(column: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Both, one after the other; usually there is no more."""
+    return np.concatenate([column, more]) if len(more) else column
+
+
+def _without_push(
+    code: Integers, following: Int64Array, time: Int64Array, pops: Int64Array, start_ns: int
+) -> tuple[Int64Array, Int64Array]:
+    """Pops without a push, lane by lane, and the earliest times at which their ranges may have begun."""
+    if not len(pops):
+        return pops, pops
+    pops = pops[np.argsort(code[pops], kind="stable")]
+    former = np.full(len(time), -1)
+    has_next = np.flatnonzero(following >= 0)
+    former[following[has_next]] = has_next
+    return pops, np.maximum(np.where(former[pops] >= 0, time[former[pops]], start_ns), start_ns)
 
 
 def _lane_codes(table: PushPopRecords) -> Integers:
-    """A number for each (thread, domain, level): uint16 if they fit, because numpy sorts those fastest."""
+    """A number for each (thread, domain, level): uint16 if they fit, which `next_of_same` takes fastest."""
     if not len(table.serial):
         return np.empty(0, np.uint16)
     domains, levels = int(table.domain.max()) + 1, int(table.level.max()) + 1

@@ -1,4 +1,4 @@
-/* The inner loop of spreading nested events over lanes: `Packer` in packing.py, which also does without it. */
+/* The inner loops of packing.py, which also does without them. */
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -24,4 +24,17 @@ EXPORT int64_t warpline_nesting_depths(const int64_t *starts, const int64_t *sto
             stack[depth++] = stop;
     }
     return 0;
+}
+
+/* For each of n codes the index of the next equal one, into `next`, which holds -1 everywhere, as `last` does, which has
+ * room for all codes.
+ */
+EXPORT void warpline_next_of_same(const uint16_t *codes, int64_t n, int64_t *last, int64_t *next)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t *before = &last[codes[i]];
+        if (*before >= 0)
+            next[*before] = i;
+        *before = i;
+    }
 }

@@ -244,9 +244,10 @@ def _last_rows(keys: Bytes) -> list[int]:
             # Of assignments to the same place, the last one counts.
             last = np.full(most + 1, -1)
             last[codes] = np.arange(count)
-            return last[last >= 0].tolist()
+            found: list[int] = last[last >= 0].tolist()
+            return found
     _keys, places = np.unique(keys[::-1].view(f"S{size}").reshape(-1), return_index=True)
-    return (count - 1 - places).tolist()
+    return [count - 1 - place for place in places.tolist()]
 
 
 def earliest_start(spools: Sequence[SpoolFile], places: Mapping[int, tuple[int, int]], since_ns: int) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.unit.recording.recording_tools import on_time_once
 from tests.unit.recording.remote.conftest import NoServer, ssh_server
 
 pytestmark = [
@@ -62,7 +63,7 @@ def run_steps(
 
 @pytest.mark.parametrize("name", ["lock.md", "foreign-trace.md"])
 def test_a_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_path: Path, name: str) -> None:
-    run_steps(tutorials, name, tmp_path, sys.executable)
+    on_time_once(tmp_path, lambda folder: run_steps(tutorials, name, folder, sys.executable))
 
 
 def test_the_tutorial_about_another_machine_prints_what_it_says(
@@ -73,7 +74,7 @@ def test_the_tutorial_about_another_machine_prints_what_it_says(
             config = stack.enter_context(ssh_server(tmp_path_factory.mktemp("sshd")))
         except NoServer as error:
             pytest.skip(str(error))
-        run_steps(tutorials, "box.md", tmp_path, sys.executable, config)
+        on_time_once(tmp_path, lambda folder: run_steps(tutorials, "box.md", folder, sys.executable, config))
 
 
 def test_the_training_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_path: Path) -> None:

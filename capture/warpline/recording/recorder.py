@@ -98,6 +98,7 @@ class Recorder:
         self._recorded_ns = 0
         self._resumed_ns = 0
         self._status_due = 0
+        self._stopped_ns = 0  # when a command ended the recording
 
     def begin(self, start_ns: int) -> None:
         """Start collecting. Capture time begins at ``start_ns`` (CLOCK_MONOTONIC), before the first instruction."""
@@ -280,6 +281,7 @@ class Recorder:
             self._resume("control")
         elif command == "stop":
             self._stop_asked = True
+            self._end_now()
             self.discard = bool(request.get("discard"))
             if request.get("terminate"):
                 self.session = self.session.terminating()
@@ -288,6 +290,13 @@ class Recorder:
             if refusal:
                 return {"ok": False, **refusal}
         return {"ok": True, **self._status()}
+
+    def _end_now(self) -> None:
+        """Let the recording end before the answer: what who asked does next is no part of it."""
+        if not self._stopped_ns and self.before_stop is None:
+            if self.session.options.waits:
+                self._follow_range()
+            self._stopped_ns = self._page.set_state(RecordingState.STOPPED)
 
     def _snapshot(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write the capture of what is recorded, or of steps to come; returns why not."""
@@ -330,13 +339,15 @@ class Recorder:
         if self._state is RecordingState.RECORDING and not self.target.has_ended():
             self._collectors.stop()
         if self.session.options.waits:
-            self._follow_range()
+            if not self._stopped_ns:
+                self._follow_range()
             self.discard |= self._is_unused
             if self._page.snapshot_began_ns:  # we may have been held up until it was over
                 self._begin_capture(self._page.snapshot_began_ns)
             first, until = self._page.steps_asked or (0, 0)
             self.session = replace(self.session, first_step=first, until_step=until)
-        stop = self._page.set_state(RecordingState.STOPPED)
+        now = self._page.set_state(RecordingState.STOPPED)
+        stop = self._stopped_ns or now
         self._collectors.drain()
         self._write_state(stop, RecordingState.STOPPED, "end")
         if not self.target.has_ended() and any(source.enabled for source in self.said.values()):

@@ -41,12 +41,13 @@ def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
     dialog = window.findChild(NewCaptureDialog)
     assert dialog is not None
     assert dialog.isVisible()
-    # Until then keys may be shortcuts of the window behind it.
-    qtbot.waitUntil(dialog.isActiveWindow, timeout=TIMEOUT_MS)
     # The answer about this machine must not come in the middle of a test and change the boxes.
     assert dialog._job is not None
     qtbot.waitUntil(dialog._job.isFinished, timeout=TIMEOUT_MS)
     QCoreApplication.processEvents()  # finished is not yet told
+    # Until then keys may be shortcuts of the window behind it. From here on no event comes before a key.
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow, timeout=TIMEOUT_MS)
     return dialog
 
 

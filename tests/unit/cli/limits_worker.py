@@ -18,6 +18,9 @@ from warpline.cli import main
 from warpline.interchange.export.registry import exporters
 from warpline.interchange.framework.registry import importers
 
+# Python 3.11 does not notice byte code that was cut at a limit, and whoever imports the module next cannot read it.
+sys.dont_write_bytecode = True
+
 
 def _mapped_bytes() -> int:
     with open("/proc/self/statm") as file:

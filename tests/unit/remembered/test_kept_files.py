@@ -29,12 +29,15 @@ BIG = 100_000
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
     """No file of this process takes more than ``size`` bytes."""
+    # Python 3.11 does not notice byte code that is cut, and nobody could import the module any more.
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = writes
 
 
 def _limit(_folder: Path, turn: int) -> None:

@@ -10,7 +10,16 @@ import numpy as np
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.draft import claim, cost, make_finding, place_of, unclaimed, where_of
+from warpline.analysis.findings.draft import (
+    NOTE,
+    claim,
+    cost,
+    make_finding,
+    pieces_of,
+    place_of,
+    unclaimed,
+    where_of,
+)
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
@@ -18,6 +27,7 @@ from warpline.analysis.findings.work.running_work import own_files, source_files
 from warpline.analysis.findings.work.source_lines import dotted
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
+from warpline.model.times import format_duration
 
 _FEWEST_RUNS = 20
 """How often a thread must get to run to belong to a team: teams meet at a barrier after each small piece of work."""
@@ -48,13 +58,15 @@ def find_teams(case: Case) -> Iterator[Finding]:
     waits = (segments.cause == Cause.BLOCKED) & (segments.actor < len(threads))
     waits[waits] = in_team[segments.actor[waits]]
     pieces = unclaimed(case, waits[case.pieces.leaf])
+    blocked = int(case.pieces.length[pieces].sum())
+    # Of the waits for a core, those in which the program's own threads had the cores.
+    ready = pieces_of(case, "runnable")
+    ready = ready[np.cumsum(case.pieces.length[ready]) <= case.core_waits_ns - case.outside_ns]
+    own_waits = int(case.pieces.length[ready].sum())
+    gain = min(case.gain_ns(waits), blocked) + own_waits
+    pieces = np.union1d(pieces, ready)
     if not len(pieces):
         return
-    blocked = int(case.pieces.length[pieces].sum())
-    own_waits = case.core_waits_ns - case.outside_ns
-    if own_waits < case.outside_ns:
-        own_waits = 0  # on a crowded machine, who took the core is not certain enough
-    gain = min(case.gain_ns(waits), blocked) + own_waits
     where = where_of(case, pieces)
     place = _setting(case, where)
     text = english_n(
@@ -65,6 +77,11 @@ def find_teams(case: Case) -> Iterator[Finding]:
         case.cores, threads=count, blocked=cost(case, blocked + own_waits)["time"], place=place_of(where),
         **cost(case, blocked + own_waits),
     )  # fmt: skip
+    if case.outside_ns >= NOTE * case.whole_ns:
+        text = english(
+            "{sentence} For another {foreign}, other programs had the cores.",
+            sentence=text, foreign=format_duration(case.outside_ns),
+        )  # fmt: skip
     if place is not None:
         text = english(
             "{sentence} The number of threads is set at {place}.", sentence=text, place=place_of(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.work import kept_graphs, loop_shapes, queries, shapes
+from warpline.analysis.findings.work import kept_graphs, loop_shapes, queries, shapes, whole_history
 from warpline.analysis.findings.work.kind import WorkKind
 from warpline.analysis.findings.work.noted_kinds import NOTED_KINDS
 from warpline.analysis.findings.work.source_lines import SourceLine
@@ -167,6 +167,16 @@ KINDS: tuple[WorkKind, ...] = (
         refutation=english("Refuted if the collection is a different one in each round."),
     ),
     WorkKind(
+        key="whole_history",
+        doing=english("computing again over everything collected so far, which costs more with each step"),
+        line=whole_history.computes_over_history,
+        remedy=english(
+            "Update running values with each step (a sum, a count, a histogram, a sorted list), compute over the last "
+            "steps only, or compute every N steps."
+        ),
+        refutation=english("Refuted if the collection stays small, or if this runs only a few times."),
+    ),
+    WorkKind(
         key="rows_iterated",
         doing=english("going through a table row by row in Python"),
         frames=_frames(
@@ -184,6 +194,17 @@ KINDS: tuple[WorkKind, ...] = (
             "Build a dict once, keyed by what is searched for: a lookup takes the same time for any size."
         ),
         refutation=english("Refuted if the collection has only a few items, or is searched once."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="sequence_searched",
+        doing=english("searching a sequence item by item (index), again for each search"),
+        line=loop_shapes.scans_sequence,
+        is_native=True,
+        remedy=english(
+            "Build a dict once that maps each value to its position: a lookup takes the same time for any size."
+        ),
+        refutation=english("Refuted if the sequence has only a few items."),
         worst=WARNING,
     ),
     WorkKind(

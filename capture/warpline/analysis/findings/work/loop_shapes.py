@@ -35,7 +35,56 @@ def searches_linearly(line: SourceLine) -> bool:
         if isinstance(node, _COMPREHENSIONS) and _compares_items(node) and _is_filtered_again(line, node):
             return True
     loop = line.loop
-    return isinstance(loop, ast.For) and _stops_at_item(loop)
+    return (isinstance(loop, ast.For) and _stops_at_item(loop)) or looks_up_in_array(line)
+
+
+def scans_sequence(line: SourceLine) -> bool:
+    """``items.index(x)`` in each round of a loop, on what may be a list, a tuple or a long text."""
+    return (line.is_repeated or line.is_called_in_loop) and any(
+        name.endswith(".index")
+        and len(call.args) == 1
+        and not call.keywords
+        and not isinstance(call.args[0], ast.Constant)
+        for name, call in line.calls
+    )
+
+
+def looks_up_in_array(line: SourceLine) -> bool:
+    """Whether each round of a loop compares all of an array or column with a value to find one item.
+
+    ``np.where(ids == wanted)[0][0]``, ``(ids == wanted).argmax()`` or ``table[table.id == wanted].iloc[0]``.
+    """
+    if not (line.is_repeated or line.is_called_in_loop):
+        return False
+    for node in line.nodes:
+        if isinstance(node, ast.Call) and _FIRST.search(dotted(node.func)) and _has_equality(node):
+            return True
+        if (
+            not isinstance(node, ast.Subscript)
+            or not isinstance(node.slice, ast.Constant)
+            or node.slice.value != 0
+        ):
+            continue
+        if any(
+            (isinstance(inner, ast.Call) and _PLACES.search(dotted(inner.func)) and _has_equality(inner))
+            or (isinstance(inner, ast.Subscript) and _has_equality(inner.slice))
+            for inner in ast.walk(node.value)
+        ):
+            return True
+    return False
+
+
+_FIRST, _PLACES = re.compile(r"(^|\.)argmax$"), re.compile(r"(^|\.)(where|nonzero|flatnonzero|argwhere)$")
+
+
+def _has_equality(value: ast.expr) -> bool:
+    """Whether an expression compares something with a name, an attribute or an item."""
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Eq)
+        and isinstance(node.comparators[0], (ast.Name, ast.Attribute, ast.Subscript))
+        for node in ast.walk(value)
+    )
 
 
 def _is_filtered_again(

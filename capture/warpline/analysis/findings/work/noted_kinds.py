@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.work import loop_shapes, queries, shapes
+from warpline.analysis.findings.work import loop_shapes, queries, shapes, whole_history
 from warpline.analysis.findings.work.kind import WorkKind
 from warpline.i18n import english
 
@@ -22,6 +22,15 @@ NOTED_KINDS: tuple[WorkKind, ...] = (
             "table. Ask for many rows in one query instead of one each, and commit once per batch."
         ),
         refutation=english("Refuted if the plan uses an index and the program needs every query."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="statistic_each_step",
+        doing=english("a statistic that each step computes"),
+        frames=re.compile(r"/(sklearn/metrics|torchmetrics|torcheval/metrics)/"),
+        line=whole_history.computes_statistic_each_step,
+        remedy=english("Compute it every N steps, or over a sample: N steps share its cost."),
+        refutation=english("Refuted if each step needs the result."),
         worst=NOTE,
     ),
     WorkKind(

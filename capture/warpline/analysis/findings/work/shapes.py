@@ -145,9 +145,12 @@ def grows_copy(line: SourceLine) -> bool:
     statement = line.statement
     if any(name == "sum" and len(call.args) > 1 and _makes_list(call.args[1]) for name, call in line.calls):
         return True
-    if line.loop is None or not isinstance(statement, ast.Assign):
+    if not isinstance(statement, ast.Assign):
         return False
     targets = {dotted(target) for target in statement.targets} - {""}
+    if line.loop is None:
+        # Only an attribute is the same one in each call of a function.
+        targets = {name for name in targets if "." in name and line.is_called_in_loop}
     value = statement.value
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         return dotted(leftmost(value)) in targets and _makes_list(value)

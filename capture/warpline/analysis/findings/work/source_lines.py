@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar, cast
 
+Result = TypeVar("Result")
 _LARGEST = 2_000_000
 """Bytes of the largest file that is parsed."""
 _SHOWN = 60
@@ -107,6 +109,13 @@ class SourceFile:
         self.lines = text.splitlines()
         self.tree = ast.parse(text)
         self._assignments: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._results: dict[Callable[[SourceFile], object], object] = {}
+
+    def once(self, compute: Callable[[SourceFile], Result]) -> Result:
+        """What a function returns for this file, computed on first use."""
+        if compute not in self._results:
+            self._results[compute] = compute(self)
+        return cast("Result", self._results[compute])
 
     @cached_property
     def called_in_loops(self) -> frozenset[str]:

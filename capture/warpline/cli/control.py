@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from warpline.cli.host_list import hosts_of
@@ -15,7 +16,7 @@ from warpline.model.errors import UsageError
 from warpline.model.times import format_duration
 from warpline.untrusted import listing
 
-ACTIONS = ("pause", "resume", "stop", "status", "snapshot")
+ACTIONS = ("pause", "resume", "mark", "stop", "status", "snapshot")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class ControlCommand:
     """Pauses, resumes or stops recordings, asks how they are doing, or has them write what comes next."""
 
     name: str = "control"
-    help: str = english("pause, resume or stop a recording, show its state, or take a snapshot")
+    help: str = english(
+        "pause, resume or stop a recording, mark a moment, show its state, or take a snapshot"
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("action", choices=ACTIONS, help=tr("what to do"))
@@ -40,6 +43,7 @@ class ControlCommand:
         parser.add_argument("--json", action="store_true", help=tr("the answer as JSON"))
         parser.add_argument("--terminate", action="store_true", help=tr("with stop: end the program as well"))
         parser.add_argument("--discard", action="store_true", help=tr("with stop: write no capture"))
+        parser.add_argument("--name", metavar="TEXT", help=tr("with mark: what the moment is called"))
         parser.add_argument(
             "--next-steps",
             type=_count_of_steps,
@@ -48,11 +52,17 @@ class ControlCommand:
         )
 
     def run(self, args: argparse.Namespace) -> int:
-        from warpline.recording.control import find_recording, send_command
+        from warpline.recording.control import LONGEST_MARK, find_recording, send_command
 
         if args.next_steps is not None and args.action != "snapshot":
             raise UsageError(tr("--next-steps works only with: warpline control snapshot"))
-        fields = {"terminate": args.terminate, "discard": args.discard} if args.action == "stop" else {}
+        if args.name is not None and args.action != "mark":
+            raise UsageError(tr("--name works only with: warpline control mark"))
+        fields: dict[str, Any] = {}
+        if args.action == "stop":
+            fields = {"terminate": args.terminate, "discard": args.discard}
+        elif args.action == "mark":
+            fields = {"name": (args.name or "")[:LONGEST_MARK]}
         hosts = hosts_of(args.on)
         if args.action == "snapshot" or len(hosts) > 1:
             return _control_all(args, [host.name for host in hosts], fields)
@@ -65,7 +75,7 @@ class ControlCommand:
 
             answer = control_on(place, args.recording, args.action, fields)
         answer.pop("ok")
-        print(json.dumps(answer) if args.json else _describe(answer))
+        print(json.dumps(answer) if args.json else _describe(answer, args.action))
         return 0
 
 
@@ -82,7 +92,7 @@ def _control_all(args: argparse.Namespace, hosts: list[str], fields: dict[str, A
         answers = recordings.ask(args.action, **fields)
     if args.json:
         print(json.dumps([{"host": answer.host, **answer.reply} for answer in answers]))
-    describe = _describe_snapshot if args.action == "snapshot" else _describe
+    describe = _describe_snapshot if args.action == "snapshot" else partial(_describe, action=args.action)
     for answer in answers:
         mark = f"[{answer.host}] " if answer.host else ""
         if answer.error:
@@ -114,19 +124,28 @@ def _count_of_steps(text: str) -> int:
     return int(text)
 
 
-def _describe(answer: dict[str, Any]) -> str:
-    lines = [
-        tr(
-            "{state} for {elapsed}: {events}, {lost:,} lost (process {pid})",
-            state=translated(answer["state"]),
-            elapsed=format_duration(answer["elapsed_ns"]),
-            events=tr_n("{count:,} event", "{count:,} events", answer["events"]),
-            lost=answer["lost"],
-            pid=answer.get("far_pid") or answer["target_pid"],
+def _describe(answer: dict[str, Any], action: str) -> str:
+    values = {
+        "state": translated(answer["state"]),
+        "elapsed": format_duration(answer["elapsed_ns"]),
+        "events": tr_n("{count:,} event", "{count:,} events", answer["events"]),
+        "lost": answer["lost"],
+        "pid": answer.get("far_pid") or answer["target_pid"],
+    }
+    if action == "mark":
+        return tr("marked after {elapsed} (process {pid})", **values)
+    if action == "stop":
+        return listing(
+            [
+                tr("stopped after {elapsed}: {events}, {lost:,} lost (process {pid})", **values),
+                *map(translated, answer["warnings"]),
+            ]
         )
-    ]
+    lines = [tr("{state} for {elapsed}: {events}, {lost:,} lost (process {pid})", **values)]
     for source in answer["sources"]:
-        state = tr("recorded") if source["enabled"] else tr("not recorded")
+        state = tr("not recorded")
+        if source["enabled"]:
+            state = tr("recorded where a program uses it") if source.get("is_inside") else tr("recorded")
         lines.append(
             f"  {source['name']}: {state}" + (f": {translated(source['reason'])}" if source["reason"] else "")
         )

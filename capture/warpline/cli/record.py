@@ -18,7 +18,7 @@ from warpline.cli.host_list import hosts_of
 from warpline.cli.limits import add_limit_options, check_beginning
 from warpline.cli.recording_options import add_recording_options
 from warpline.cli.remote_options import add_place_options, add_run_options, chosen_place, far_settings
-from warpline.cli.several_hosts import record_on_each
+from warpline.cli.several_hosts import filled_in, record_on_each
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.library.losses import lost_text
 from warpline.model.times import format_duration
@@ -61,7 +61,9 @@ class RecordCommand:
             "--output",
             type=Path,
             metavar="FILE",
-            help=tr("the capture (default: named after the command)"),
+            help=tr(
+                "the capture (default: named after the command); with --on, {host} and {rank} in its name are filled in"
+            ),
         )
         parser.add_argument(
             "--duration",
@@ -206,6 +208,8 @@ class RecordCommand:
             waits=args.wait,
         )
         output = args.output or Path(_default_name(command))
+        if args.on is not None:
+            output = filled_in(output, 0, args.on)
         if place is None:
             result = record(command, output, options, spool=args.spool, report=report)
         else:

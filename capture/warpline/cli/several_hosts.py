@@ -31,8 +31,17 @@ _READ_BYTES = 1 << 16
 _LONGEST_LINE = 1 << 16
 
 
+def filled_in(output: Path, rank: int, host: str) -> Path:
+    """The output, with ``{host}`` and ``{rank}`` in its name replaced."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", host)
+    return output.with_name(output.name.replace("{host}", name).replace("{rank}", str(rank)))
+
+
 def output_of(output: Path, rank: int, host: str) -> Path:
-    """``run.h5`` becomes ``run-rank0-HOST.h5``."""
+    """``run.h5`` becomes ``run-rank0-HOST.h5``, a name that says where the host or the rank stands becomes that."""
+    named = filled_in(output, rank, host)
+    if named != output:
+        return named
     name = re.sub(r"[^A-Za-z0-9._-]", "_", host)
     return output.with_name(f"{output.stem}-rank{rank}-{name}{output.suffix or '.h5'}")
 
@@ -64,6 +73,8 @@ def record_on_each(
     if not can_wait_for_pipes():
         raise UsageError(tr("several hosts at once need Linux or macOS here"))
     outputs = [output_of(output, rank, host.name) for rank, host in enumerate(hosts)]
+    if len(set(outputs)) < len(outputs):
+        raise UsageError(tr("{output}: a host is named twice; add {{rank}} to the name", output=output))
     before = [_identity(path) for path in outputs]
     sys.stdout.flush()
     sys.stderr.flush()

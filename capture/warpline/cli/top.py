@@ -160,7 +160,8 @@ def _watch(
             snapshot = process.ask_last(last_ns)
             start, stop = max(snapshot.kept_ns, snapshot.head_ns - last_ns), snapshot.head_ns
             with open_snapshot(snapshot) as capture:
-                lines = picture(capture, name, start, stop, stop)
+                width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+                lines = picture(capture, name, start, stop, stop, width)
             if not sys.stdout.isatty():
                 print("\n".join(lines))
                 return 0

@@ -11,7 +11,7 @@ import numpy as np
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.structure.hot_lines import running_lines
 from warpline.i18n import tr, tr_n, translated
-from warpline.i18n.width import padded
+from warpline.i18n.width import fits, padded, text_width
 from warpline.library.selecting import select
 from warpline.model.errors import UsageError
 from warpline.model.times import format_duration
@@ -21,13 +21,18 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _MOST_THREADS = 40
+_NAME_COLUMNS, _FEWEST_NAME_COLUMNS, _WIDE = 26, 8, 110
+"""Columns for the name of a thread, half of it in a terminal that is not wide."""
 _Row = dict[str, Any]
 
 
-def picture(capture: Capture, name: str, start_ns: int, stop_ns: int, recorded_ns: int) -> list[str]:
+def picture(
+    capture: Capture, name: str, start_ns: int, stop_ns: int, recorded_ns: int, width: int | None = None
+) -> list[str]:
     """States of threads, what they wait for or run, the hottest line, GPUs and steps in [start, stop).
 
-    ``recorded_ns`` is the length of the whole recording, of which the capture may be a part.
+    ``recorded_ns`` is the length of the whole recording, of which the capture may be a part. In a terminal of ``width``
+    columns, names are shortened rather than the files and lines behind them.
     """
     length = max(1, stop_ns - start_ns)
     events = tr_n("{count:,} event", "{count:,} events", len(capture.events))
@@ -45,8 +50,8 @@ def picture(capture: Capture, name: str, start_ns: int, stop_ns: int, recorded_n
     except UsageError:
         return [*lines, tr("Nothing happened in this time, or nothing was recorded.")]
     hot = running_lines(capture, start_ns, stop_ns)
-    lines += _gpus(capture, start_ns, stop_ns) + _steps(capture, start_ns, stop_ns) + _hottest(hot)
-    return listing([*lines, "", *_threads(capture, start_ns, stop_ns, hot)]).split("\n")
+    lines += _gpus(capture, start_ns, stop_ns) + _steps(capture, start_ns, stop_ns) + _hottest(hot, width)
+    return listing([*lines, "", *_threads(capture, start_ns, stop_ns, hot, width)]).split("\n")
 
 
 def _rows(capture: Capture, report: str, start_ns: int, stop_ns: int) -> list[_Row] | str:
@@ -83,16 +88,22 @@ def _steps(capture: Capture, start_ns: int, stop_ns: int) -> list[str]:
     return [tr("Steps: {rate:.1f} per second", rate=rate)]
 
 
-def _hottest(hot: dict[int, Counter[str]]) -> list[str]:
+def _hottest(hot: dict[int, Counter[str]], width: int | None) -> list[str]:
     everything: Counter[str] = sum(hot.values(), Counter())
     if not everything:
         return [tr("Hottest line: not recorded, or no thread ran Python or sampled native code")]
     line, count = everything.most_common(1)[0]
     share = _percent(count / everything.total())
-    return [tr("Hottest line: {line}, {share} of the running samples", line=line, share=share)]
+
+    def told(line: str) -> str:
+        return tr("Hottest line: {line}, {share} of the running samples", line=line, share=share)
+
+    return [told(line if width is None else shortened(line, width - text_width(told(""))))]
 
 
-def _threads(capture: Capture, start_ns: int, stop_ns: int, hot: dict[int, Counter[str]]) -> list[str]:
+def _threads(
+    capture: Capture, start_ns: int, stop_ns: int, hot: dict[int, Counter[str]], width: int | None
+) -> list[str]:
     states = _rows(capture, "thread_state", start_ns, stop_ns)
     if isinstance(states, str):
         return [tr("Threads: {reason}", reason=states)]
@@ -101,7 +112,11 @@ def _threads(capture: Capture, start_ns: int, stop_ns: int, hot: dict[int, Count
     states.sort(key=lambda row: (-(row["running_ns"] or 0), row["tid"]))
     length = max(1, stop_ns - start_ns)
     titles = "".join(f"{text:>8}" for text in (tr("running"), tr("ready"), tr("waiting")))
-    head = [f"{titles}  {padded(tr('thread'), 26)} {tr('waits most for')}"]
+    room = _NAME_COLUMNS
+    if width is not None and width < _WIDE:
+        longest = max((text_width(str(row["name"])) for row in states[:_MOST_THREADS]), default=0)
+        room = max(_FEWEST_NAME_COLUMNS, min(room // 2, longest))
+    head = [f"{titles}  {padded(tr('thread'), room)} {tr('waits most for')}"]
     for row in states[:_MOST_THREADS]:
         times = (row["running_ns"], row["runnable_ns"], row["blocked_ns"])
         shares = "".join(f"{_share(time_ns, length):>8}" for time_ns in times)
@@ -109,11 +124,28 @@ def _threads(capture: Capture, start_ns: int, stop_ns: int, hot: dict[int, Count
         lines = hot.get(indexes.get(row["tid"], -1), Counter()).most_common(1)
         runs = tr("runs {line}", line=lines[0][0]) if lines else ""
         told = runs if (row["running_ns"] or 0) > (row["blocked_ns"] or 0) and runs else reason
-        head.append(f"{shares}  {padded(str(row['name'])[:26], 26)} {told}".rstrip())
+        before = f"{shares}  {padded(str(row['name'])[:room], room)} "
+        if width is not None:
+            told = shortened(told, width - text_width(before))
+        head.append(f"{before}{told}".rstrip())
     if len(states) > _MOST_THREADS:
         left = len(states) - _MOST_THREADS
         head.append(tr_n("{count:,} more thread", "{count:,} more threads", left))
     return head
+
+
+def shortened(text: str, width: int) -> str:
+    """The text in so many columns: what is left out comes before the file and line at its end."""
+    if fits(text, width):
+        return text
+    end = text[text.rfind("(") :] if text.endswith(")") else ""
+    room = width - text_width(end) - 1
+    if room < 0:  # of a long file name, its end
+        return f"…{end[-(width - 1) :]}" if width > 1 else ""
+    begin = text[: len(text) - len(end)]
+    while not fits(begin, room):
+        begin = begin[:-1]
+    return f"{begin.rstrip()}…{end}"
 
 
 def _reasons(capture: Capture, start_ns: int, stop_ns: int) -> dict[int, str]:

@@ -25,7 +25,9 @@ from warpline.recording.proc_files import process_stat
 from warpline.untrusted import read_json
 
 SOCKET_FILE = "control.sock"
-COMMANDS = ("pause", "resume", "stop", "status", "snapshot")
+COMMANDS = ("pause", "resume", "mark", "stop", "status", "snapshot")
+LONGEST_MARK = 200
+"""Characters of the name of a mark."""
 _LONGEST_REQUEST = 4096
 _MOST_NOTE_BYTES = 64 << 10
 _LONGEST_REPLY = 1 << 20

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from warpline.i18n import english, tr
+from warpline.model import Flag
 from warpline.model.errors import RecordingError, StorageError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.times import format_duration
@@ -28,6 +31,8 @@ from warpline.storage import CaptureBuilder
 
 # Record types below are common to all spool files (docs/spool.md).
 _FIRST_OF_A_SOURCE = 100
+MARKS_DOMAIN = "warpline control"
+"""The NVTX domain in which marks from outside are shown."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ def finalise(
                 progress(0.3 * number / len(sources), tr("reading {source}", source=source.name))
             with _contained(source, builder, damaged):
                 source.translate(translation, spools, builder)
+        _add_marks(translation, spools, builder)
         add_agent_losses(spools, builder)
         _add_unread(sources, spools, builder)
         contents = builder.contents()
@@ -199,6 +205,28 @@ def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder, *, goes_o
                 english("the recorder was killed: the capture ends with its last record"),
                 is_loss=True,
             )
+
+
+def _add_marks(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Add the moments that were marked from outside, to the program's first thread."""
+    pid = translation.session.target_pid
+    for spool in spools:
+        marks = spool.records(records.MARK, records.mark).values
+        time_ns = marks["time_ns"].astype(np.int64)
+        marks = marks[(time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)]
+        if spool.header.producer != "recorder" or not len(marks):
+            continue
+        thread = translation.threads.lookup([pid], [pid], marks["time_ns"][:1].astype(np.int64))
+        ranges = translation.tracks.thread_ranges(translation.thread_uri(int(thread[0])), MARKS_DOMAIN)
+        builder.add_events(
+            translation.thread_child(int(thread[0]), ranges),
+            "range",
+            translation.capture_time(marks["time_ns"]),
+            0,
+            builder.strings(map(spool.text, marks["text"].tolist())),
+            flags=Flag.INSTANT,
+            attributes={"domain": builder.string(MARKS_DOMAIN)},
+        )
 
 
 def _from(progress: Progress | None, start: float) -> Progress | None:

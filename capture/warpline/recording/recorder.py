@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.collectors import Collectors
-from warpline.recording.control import ControlServer
+from warpline.recording.control import LONGEST_MARK, ControlServer
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.launch import Target, terminate
 from warpline.recording.proc_files import process_stat
@@ -279,6 +279,9 @@ class Recorder:
             if isinstance(client, int):
                 self._driving.add(client)
             self._resume("control")
+        elif command == "mark":
+            text = self._journal.string(str(request.get("name") or "mark")[:LONGEST_MARK])
+            self._journal.append_packed(records.MARK, records.mark.pack(time.monotonic_ns(), text, 0))
         elif command == "stop":
             self._stop_asked = True
             self._end_now()
@@ -393,7 +396,7 @@ class Recorder:
             "output": str(self.session.output),
             "steps": self._page.steps,
             "snapshot": self._page.steps_asked,
-            "sources": [_source_json(source) for source in sources],
+            "sources": [_source_json(source, source.name in self.said) for source in sources],
             "warnings": list(self.warnings),
         }
 
@@ -411,11 +414,12 @@ class Recorder:
         self._journal.append_packed(records.CLOCK_PAIR, packed)
 
 
-def _source_json(source: Source) -> dict[str, Any]:
+def _source_json(source: Source, is_inside: bool) -> dict[str, Any]:
     return {
         "name": source.name,
         "enabled": source.enabled,
         "reason": source.reason,
         "lost": source.lost,
         "remedy": source.remedy,
+        "is_inside": is_inside,
     }

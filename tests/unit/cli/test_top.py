@@ -13,9 +13,11 @@ from tests.gui.wait_sample import write_wait_sample
 from tests.unit.recording.live.growing import Growing
 
 from warpline.cli import main, top
+from warpline.cli.top_picture import picture, shortened
+from warpline.i18n.width import text_width
 from warpline.recording.control import ControlServer
 from warpline.recording.live import pace, process
-from warpline.storage import CaptureBuilder
+from warpline.storage import CaptureBuilder, open_capture
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -39,6 +41,25 @@ def test_threads_are_shown_by_what_they_do_and_wait_for(
     assert first.split()[:5] == ["76.0", "%", "–", "24.0", "%"]
     assert "fighter-2" in first
     assert "lock · Lock.acquire (" in second
+
+
+@pytest.mark.parametrize("width", [44, 60, 80, 200])
+def test_in_a_narrow_terminal_files_and_lines_stay(fight: Path, width: int) -> None:
+    with open_capture(fight) as capture:
+        whole = picture(capture, "x", *capture.span, 100)
+        lines = picture(capture, "x", *capture.span, 100, width)
+    for line, full in zip(lines[5:], whole[5:], strict=True):
+        assert text_width(line) <= width
+        end = full[full.rfind("(") :]
+        assert line.endswith(end if width > 60 else end[-3:])
+
+
+def test_what_is_left_out_comes_before_the_line() -> None:
+    text = "lock · acquire in a long name (threading.py:324)"
+    assert shortened(text, 80) == text
+    assert shortened(text, 30) == "lock · acqu…(threading.py:324)"
+    assert shortened(text, 10) == "…g.py:324)"
+    assert shortened("no place at all", 8) == "no plac…"
 
 
 def test_names_forge_no_lines_and_steer_no_terminal(

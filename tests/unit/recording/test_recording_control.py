@@ -29,6 +29,7 @@ from warpline.recording.control import (
 )
 from warpline.recording.session import RecordingOptions, Session, load_session
 from warpline.recording.spool.spool_to_tracks import AGENT_THREAD
+from warpline.storage import open_capture
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -124,6 +125,7 @@ def test_pause_resume_and_status(tmp_path: Path) -> None:
         assert after["events"] == before["events"]
         assert after["elapsed_ns"] - before["elapsed_ns"] >= 400_000_000
         run.control("resume", str(run.process.pid))
+        assert run.control("mark", "--name", "it goes on").stdout.startswith("marked after ")
         run.let_it_run_until(after["events"] + 200)
         rest = run.finish()
     assert {status["state"] for status in rest} == {"recording", "paused", "finalising", "done"}
@@ -132,6 +134,10 @@ def test_pause_resume_and_status(tmp_path: Path) -> None:
     assert len(states.pauses) == 1
     start, stop = states.pauses[0].tolist()
     assert stop - start >= 400_000_000
+    with open_capture(tmp_path / "run.h5") as capture:
+        (mark,) = np.flatnonzero(capture.events.name == capture.strings.id("it goes on")).tolist()
+        assert capture.events.start[mark] >= stop
+        assert capture.events.flags[mark] & Flag.INSTANT
     assert not ((states.start < stop) & (states.start + states.duration > start)).any()
     # The thread that samples Python's stacks is Warpline's.
     own = np.isin(states.thread, [i for i, t in enumerate(states.threads) if t.name == AGENT_THREAD])

@@ -10,6 +10,7 @@ CLOCK_PAIR = 2
 SOURCE_STATE = 3
 RECORDING_STATE = 4
 MESSAGE = 5
+MARK = 6
 
 COMM = 102
 FORK = 103
@@ -38,6 +39,8 @@ FOLLOWED = "capture range, as the recorder saw it"
 record is missing."""
 WARNING, LOSS = 1, 2  # severities of messages
 message = RecordLayout([("time_ns", "<u8"), ("text", "<u4"), ("severity", "<u4")])
+mark = RecordLayout([("time_ns", "<u8"), ("text", "<u4"), ("reserved", "<u4")])
+"""A moment that somebody named from outside: ``warpline control mark``."""
 
 
 comm = RecordLayout(

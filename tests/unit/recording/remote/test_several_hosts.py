@@ -14,12 +14,18 @@ from tests.unit.recording.recording_tools import States
 from tests.unit.recording.remote.conftest import warpline
 from tests.waiting import wait_until
 
-from warpline.cli.several_hosts import output_of
+from warpline.cli.several_hosts import filled_in, output_of
 from warpline.library.jobs import open_job
 
 
 def test_every_host_has_a_capture_whose_name_tells_its_rank() -> None:
     assert output_of(Path("x/run.h5"), 1, "me@b/../c") == Path("x/run-rank1-me_b_.._c.h5")
+
+
+def test_a_name_may_say_where_host_and_rank_stand() -> None:
+    assert output_of(Path("x/m-{host}.h5"), 1, "me@b/../c") == Path("x/m-me_b_.._c.h5")
+    assert output_of(Path("{host}/{rank}-of-{host}.h5"), 2, "box") == Path("{host}/2-of-box.h5")
+    assert filled_in(Path("x/run.h5"), 0, "box") == Path("x/run.h5")
 
 
 @pytest.fixture

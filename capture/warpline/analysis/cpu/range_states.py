@@ -46,8 +46,8 @@ def range_states(view: View, _options: Options) -> Table | NotRecorded:
         for index, kind in enumerate(KINDS):
             for events in view.batches(kind, tracks, _BATCH):
                 events = events.take(events.inside > 0)
-                code = groups.codes(np.full(len(events), index), events.name.astype(np.int64))
-                missing_rows = max(0, int(code.max(initial=-1)) + 1 - sums.shape[1])
+                code = groups.codes(np.full(len(events), index), events.name).astype(np.int64)
+                missing_rows = len(groups) - sums.shape[1]
                 sums = np.pad(sums, ((0, 0), (0, missing_rows)))
                 start = np.maximum(events.start, view.start_ns)
                 state_times = states.times_in(thread, start, start + events.inside)

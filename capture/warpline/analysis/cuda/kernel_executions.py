@@ -17,7 +17,7 @@ Int64Array = npt.NDArray[np.int64]
 
 def executions(view: View) -> tuple[SelectedEvents, Launches, Int64Array] | None:
     """Kernels that have a launching call, ordered by it; their launches and names. None without any."""
-    if not view.has("kernel") or not has_launches(view):
+    if not has_executions(view):
         return None
     events = gpu_events(view, "kernel")
     launches, place = launch_of_each(view, events)
@@ -27,8 +27,13 @@ def executions(view: View) -> tuple[SelectedEvents, Launches, Int64Array] | None
     return events, launches.take(place[order]), full_names(view, events).astype(np.int64)
 
 
+def has_executions(view: View) -> bool:
+    """Whether kernels and launching calls were recorded."""
+    return view.has("kernel") and has_launches(view)
+
+
 def missing_executions(view: View) -> NotRecorded:
-    """Why `executions` returns None."""
+    """Why there are no `executions`."""
     return missing("launch") if view.has("kernel") else missing("kernel")
 
 

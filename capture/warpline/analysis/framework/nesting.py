@@ -102,9 +102,10 @@ class NestedEvents:
 
     def where(self, keep: npt.NDArray[np.bool_]) -> NestedEvents:
         """The events of a mask, without lanes that become empty."""
-        before = np.append(0, np.cumsum(keep))[self.first]
+        kept = np.flatnonzero(keep)
+        before = np.searchsorted(kept, self.first)
         first = np.append(before[:-1][np.diff(before) > 0], before[-1])
-        return NestedEvents(self.start[keep], self.stop[keep], self.row[keep], first)
+        return NestedEvents(self.start[kept], self.stop[kept], self.row[kept], first)
 
 
 def enclosing(events: NestedEvents, times: Int64Array, compiled: bool = True) -> Int64Array:

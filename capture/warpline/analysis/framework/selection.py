@@ -25,7 +25,7 @@ Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 GPU_KINDS = ("kernel", "memcpy", "memset", "graph", "gpu_event")
 """Kinds whose events occupy a GPU."""
-BATCH_EVENTS = 1 << 20
+BATCH_EVENTS = 1 << 18
 _OF_CAPTURE = ("thread_of_track", "_lanes_by_track", "_lane_order")
 _FARTHEST_NS = 1 << 61
 

@@ -241,12 +241,15 @@ class Groups:
     def __init__(self) -> None:
         self._known: dict[tuple[int | None, ...], int] = {}
 
-    def codes(self, *columns: npt.NDArray[Any]) -> Int64Array:
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def codes(self, *columns: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
         """The number of each row's combination."""
         key, first = combine_keys(*columns)
         rows = zip(*(np.ma.asarray(column)[first].tolist() for column in columns), strict=True)
         numbers = [self._known.setdefault(row, len(self._known)) for row in rows]
-        return np.array(numbers, np.int64)[key]
+        return np.array(numbers, np.uint32)[key]
 
     def columns(self, numbers: Int64Array, width: int) -> list[npt.NDArray[Any]]:
         """The ``width`` columns of the combinations ``numbers``, masked where a value was masked."""

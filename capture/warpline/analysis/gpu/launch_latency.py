@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,14 +13,12 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.statistics import group_statistics
+from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import kind_code, name_texts, scope_text, stat_columns, stat_data
 from warpline.analysis.structure.kernels import full_names
-from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
+from warpline.analysis.structure.launches import LaunchedBatch, has_launches, launched_batches
 from warpline.i18n import english
 from warpline.model.intervals import launch_delay_ns
-
-Int64Array = npt.NDArray[np.int64]
 
 
 def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
@@ -27,17 +27,20 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
         return missing("kernel")
     if not has_launches(view):
         return missing("launch")
-    events = gpu_events(view, "kernel")
-    launches, place = launch_of_each(view, events)
-    linked = place >= 0
-    events, launches = events.take(linked), launches.take(place[linked])
-    name = full_names(view, events).astype(np.int64)
-    stats = group_statistics(name, launch_delay_ns(launches.call_stop, launches.work_start)).by_total()
-    call_ns = launches.call_stop - launches.call_start
     n = max(len(view.capture.strings), 1)
-    calls = np.bincount(name, weights=call_ns, minlength=n)[stats.key]
-    kernels = np.bincount(name, weights=launches.work_ns, minlength=n)[stats.key]
-    short = np.bincount(name, weights=launches.work_ns < call_ns, minlength=n)[stats.key].astype(np.int64)
+    calls, kernels = np.zeros(n), np.zeros(n)
+    short = np.zeros(n, np.int64)
+    for name, batch in _named_batches(view):
+        call_ns = batch.call_stop - batch.call_start
+        calls += np.bincount(name, weights=call_ns, minlength=n)
+        kernels += np.bincount(name, weights=batch.events.duration, minlength=n)
+        short += np.bincount(name[batch.events.duration < call_ns], minlength=n)
+    stats = batch_statistics(
+        lambda: (
+            (name, launch_delay_ns(batch.call_stop, batch.events.start))
+            for name, batch in _named_batches(view)
+        )
+    ).by_total()
     return Table(
         (
             *stat_columns(english("Launches"), "", with_ratio=False, title=english("Delay")),
@@ -48,9 +51,9 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
         ),
         {
             **stat_data(stats, with_ratio=False),
-            "call_avg_ns": calls / stats.count,
-            "kernel_avg_ns": kernels / stats.count,
-            "shorter_than_call": short,
+            "call_avg_ns": calls[stats.key] / stats.count,
+            "kernel_avg_ns": kernels[stats.key] / stats.count,
+            "shorter_than_call": short[stats.key],
             "name": name_texts(view, stats.key),
         },
         targets=Targets(
@@ -58,6 +61,11 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
         ),
         scope=scope_text(view, english("Kernels with a launching call")),
     )
+
+
+def _named_batches(view: View) -> Iterator[tuple[npt.NDArray[np.uint32], LaunchedBatch]]:
+    for batch in launched_batches(view, "kernel"):
+        yield full_names(view, batch.events), batch
 
 
 report = ReportSpec(

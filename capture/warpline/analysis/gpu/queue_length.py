@@ -13,8 +13,8 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import scope_text
-from warpline.analysis.structure.gpus import gpu_work, gpus, stream_titles
-from warpline.analysis.structure.launches import has_launches, launch_of_each
+from warpline.analysis.structure.gpus import gpus, stream_titles
+from warpline.analysis.structure.launches import has_launches, launch_starts
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -35,6 +35,13 @@ def queue_lengths(call_start: Int64Array, work_start: Int64Array) -> tuple[Int64
     return times[order], np.cumsum(steps[order])
 
 
+def _queued(view: View, stream: int) -> tuple[Int64Array, Int64Array]:
+    """`launch_starts` of all work of a stream."""
+    kinds = [kind for kind in GPU_KINDS if kind in view.capture.kinds]
+    parts = [launch_starts(view, kind, stream) for kind in kinds]
+    return np.concatenate([calls for calls, _ in parts]), np.concatenate([starts for _, starts in parts])
+
+
 def queue_length(view: View, _options: Options) -> Table | NotRecorded:
     """Number of launched operations that wait on each stream."""
     if not view.has(*GPU_KINDS):
@@ -43,26 +50,22 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
         return missing("launch")
     names: list[str | None] = []
     rows = []
-    tracks = []
+    tracks: list[int] = []
     for gpu in gpus(view):
-        events = gpu_work(view, gpu)
-        events = events.take(np.argsort(events.row, kind="stable"))
-        launches, place = launch_of_each(view, events)
-        launches = launches.take(place[place >= 0])
-        of_work = view.track_of(launches.work) if len(launches) else np.empty(0, np.int64)
-        streams = np.unique(of_work).tolist()
-        for index, title in zip(streams, stream_titles(view, streams), strict=True):
-            here = launches.take(of_work == index)
-            times, length = queue_lengths(here.call_start, here.work_start)
+        streams = []
+        for index in sorted(gpu.tracks):
+            call_start, work_start = _queued(view, index)
+            if not len(call_start):
+                continue
+            times, length = queue_lengths(call_start, work_start)
             stats = group_statistics(np.zeros(len(length), np.int64), np.maximum(length, 0))
             held = np.diff(np.clip(times, view.start_ns, view.stop_ns))
             weighted = float((held * length[:-1]).sum()) / max(view.duration_ns, 1)
             busy = float(held[length[:-1] > 0].sum()) / max(view.duration_ns, 1)
-            names.append(f"{gpu.title} · {title}")
-            tracks.append(index)
+            streams.append(index)
             rows.append(
                 (
-                    len(here),
+                    len(call_start),
                     stats.avg[0],
                     stats.med[0],
                     stats.min[0],
@@ -72,6 +75,8 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
                     busy,
                 )
             )
+        tracks += streams
+        names += [f"{gpu.title} · {title}" for title in stream_titles(view, streams)]
     columns = list(zip(*rows, strict=True)) if rows else [()] * 8
     integers = (0, 3, 4)
     keys = ("count", "avg", "med", "min", "max", "stddev", "time_avg", "waiting_ratio")

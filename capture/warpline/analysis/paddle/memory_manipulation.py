@@ -18,9 +18,9 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, name_targets, scope_text
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
 from warpline.analysis.paddle.phases import step_reference
-from warpline.analysis.structure.event_types import MEMORY_OPERATION, type_code
-from warpline.analysis.structure.host_events import threads_with_events
-from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
+from warpline.analysis.structure.event_types import MEMORY_OPERATION, event_types, type_code
+from warpline.analysis.structure.host_events import TREE_KINDS, threads_with_events
+from warpline.analysis.structure.launches import has_launches, launched_batches
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -54,9 +54,15 @@ def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
 def _memory_ranges(view: View) -> Iterator[tuple[Int64Array, Int64Array, Int64Array]]:
     """(name, CPU time, launched GPU time) of ranges such as GpuMemcpyAsync:CPU->GPU."""
     wanted = matching_names(view.capture, MEMORY_OPERATION)
-    if not wanted.any():
-        return
     types = [type_code("UserDefined"), type_code("PythonUserDefined")]
+    # Most captures have such names only for API calls; looking for such ranges is cheaper than nesting all events.
+    if not any(
+        np.isin(event_types(view, kind, events), types).any()
+        for kind in TREE_KINDS
+        if kind in view.capture.kinds and wanted.any()
+        for events in view.batches(kind, named=wanted)
+    ):
+        return
     for thread_events in threads_with_events(view):
         events = thread_events.events
         here = wanted[events.name] & np.isin(events.type, types)
@@ -71,29 +77,26 @@ def _memory_calls(view: View) -> tuple[Int64Array, Int64Array, Int64Array, list[
     """(title, CPU time of the call, GPU time, titles) of copies and sets with a launching call."""
     capture = view.capture
     titles: dict[str, int] = {}
-    keys, cpu, gpu = [], [], []
+    keys, cpu, gpu = ([np.empty(0, np.int64)] for _ in range(3))
     for kind in ("memcpy", "memset"):
         if kind not in capture.kinds:
             continue
-        events = gpu_events(view, kind)
-        launches, place = launch_of_each(view, events)
-        linked = place >= 0
-        events, launches = events.take(linked), launches.take(place[linked])
-        call = view.names(launches.call).astype(np.int64)
-        if kind == "memcpy":
-            side = np.ma.filled(view.column(kind, "copy_kind", events.index), 0).astype(np.int64)
-            pinned = np.ma.filled(view.column(kind, "src_kind", events.index), 255).astype(np.int64) == 1
-        else:
-            side = np.full(len(events), -1, np.int64)
-            pinned = np.zeros(len(events), bool)
-        key, first = combine_keys(call, side, pinned)
-        codes = []
-        for i in first.tolist():
-            title = _memory_title(capture.strings[int(call[i])], int(side[i]), bool(pinned[i]))
-            codes.append(titles.setdefault(title, len(titles)))
-        keys.append(np.array([*codes, 0], np.int64)[key])
-        cpu.append(launches.call_stop - launches.call_start)
-        gpu.append(events.inside)
+        for batch in launched_batches(view, kind):
+            events, call = batch.events, view.names(batch.call).astype(np.int64)
+            if kind == "memcpy":
+                side = np.ma.filled(view.column(kind, "copy_kind", events.index), 0).astype(np.int64)
+                pinned = np.ma.filled(view.column(kind, "src_kind", events.index), 255).astype(np.int64) == 1
+            else:
+                side = np.full(len(events), -1, np.int64)
+                pinned = np.zeros(len(events), bool)
+            key, first = combine_keys(call, side, pinned)
+            codes = []
+            for i in first.tolist():
+                title = _memory_title(capture.strings[int(call[i])], int(side[i]), bool(pinned[i]))
+                codes.append(titles.setdefault(title, len(titles)))
+            keys.append(np.array([*codes, 0], np.int64)[key])
+            cpu.append(batch.call_stop - batch.call_start)
+            gpu.append(events.inside)
     return np.concatenate(keys), np.concatenate(cpu), np.concatenate(gpu), list(titles)
 
 

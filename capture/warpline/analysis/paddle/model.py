@@ -15,23 +15,25 @@ from warpline.analysis.framework.tables import scope_text
 from warpline.analysis.paddle.cpu_gpu import SideRows, side_columns
 from warpline.analysis.paddle.phases import phase_times, tracks_of_host
 from warpline.analysis.structure.event_types import PHASES
-from warpline.analysis.structure.launches import Launches, launches_from
+from warpline.analysis.structure.launches import launch_portions
+from warpline.analysis.structure.projection import LaunchesByThread
 from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
 
-def _launched_inside(view: View, steps: Steps, launches: Launches) -> Int64Array:
+def _launched_inside(view: View, steps: Steps) -> Int64Array:
     """GPU time (ns) launched inside each step by its rank and process."""
     tracks = view.capture.tracks
-    track = view.track_of(launches.call) if len(launches) else launches.call
     times = np.zeros(len(steps), np.int64)
-    for number in np.unique(track).tolist():
-        own = steps.around(tracks[number].process, tracks[number].rank)
-        calls = launches.take(track == number)
-        first, last = windows(calls.call_start, steps.start[own], steps.stop[own])
-        times[own] += window_sums(calls.work_ns, first, last)
+    for launches in launch_portions(view):
+        track = view.track_of(launches.call) if len(launches) else launches.call
+        for number in np.unique(track).tolist():
+            own = steps.around(tracks[number].process, tracks[number].rank)
+            calls = launches.take(track == number)
+            first, last = windows(calls.call_start, steps.start[own], steps.stop[own])
+            times[own] += window_sums(calls.work_ns, first, last)
     return times
 
 
@@ -41,9 +43,9 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     if not len(steps):
         return missing_steps(options)
     tracks = tracks_of_host(view)
-    launches = launches_from(view)
+    launches = LaunchesByThread(view, of_selected=True)
     cpu = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
-    gpu = _launched_inside(view, steps, launches)
+    gpu = _launched_inside(view, steps)
     rows = SideRows()
     names: list[str | None] = ["ProfileStep"]
     cpu_whole, gpu_whole = int(cpu.sum()), int(gpu.sum())

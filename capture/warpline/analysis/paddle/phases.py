@@ -10,7 +10,8 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selected.selected_events import SelectedEvents, join_events
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.event_types import event_types, type_code
-from warpline.analysis.structure.launches import Launches, threads_of_tracks
+from warpline.analysis.structure.launches import threads_of_tracks
+from warpline.analysis.structure.projection import LaunchesByThread
 from warpline.analysis.structure.steps import find_steps
 from warpline.i18n import english
 from warpline.model.intervals import union_ns
@@ -72,7 +73,7 @@ def phase_events(view: View, phase: str, tracks: frozenset[int]) -> SelectedEven
 
 
 def phase_times(
-    view: View, phase: str, tracks: frozenset[int], launches: Launches
+    view: View, phase: str, tracks: frozenset[int], launches: LaunchesByThread
 ) -> tuple[Int64Array, Int64Array]:
     """CPU time in the range and launched GPU time of each event of a phase (ns)."""
     events = phase_events(view, phase, tracks)

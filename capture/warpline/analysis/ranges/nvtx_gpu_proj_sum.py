@@ -32,12 +32,12 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
         number = groups.codes(
             names.domains(launchers["index"]), name, styles(view, launchers["index"], launchers["row"])
         )
-        added = np.zeros((3, max(sums.shape[1], int(number.max(initial=-1)) + 1)), np.int64)
+        added = np.zeros((3, len(groups)), np.int64)
         added[:, : sums.shape[1]] = sums
         for total, column in zip(added, ("works", "level", "children"), strict=True):
             total += np.bincount(number, weights=launchers[column], minlength=len(total)).astype(np.int64)
         sums = added
-        numbers.append(number.astype(np.uint32))
+        numbers.append(number)
         spans.append(launchers["work_stop"] - launchers["work_start"])
     domain, name, style = (np.ma.getdata(c) for c in groups.columns(np.arange(sums.shape[1]), 3))
     code = (domain << 32) | name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,7 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets, Text
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.statistics import batch_statistics
+from warpline.analysis.framework.statistics import GroupStatistics, group_statistics, join_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
     kind_code,
@@ -40,31 +38,34 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
         return missing("kernel")
     if not has_launches(view):
         return missing("launch")
-    parts: list[tuple[Int64Array, ...]] = []
+    parts, groups = [], []
     for thread_lanes in lanes_by_thread(view, ("range",)):
-        parts.extend(_kernel_pairs(view, thread_lanes))
-    columns = (
-        [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]
-        if parts
-        else [np.empty(0, np.int64)] * 6
+        of_thread = _of_thread(view, thread_lanes)
+        if of_thread is not None:
+            parts.append(of_thread[0])
+            groups.append(of_thread[1])
+    # Each thread has groups of its own.
+    code, style, thread, kernel, instances = (
+        np.concatenate([np.empty(0, np.int64), *column])
+        for column in (zip(*groups, strict=True) if groups else [()] * 5)
     )
-    code, style, thread, row, kernel, duration = columns
-    key, first = combine_keys(code, style, thread, kernel)
-    stats = batch_statistics(lambda: [(key, duration)]).by_total()
-    # A range that launches several kernels of one name counts once.
-    _, _, instances = _distinct(key, row, len(first))
-    rows = first[stats.key]
+    stats = join_statistics(parts)
+    order = np.lexsort((kernel, thread, style, code, -stats.total))
+    stats = stats.take(order)
+    code, style, thread, kernel, instances = (
+        column[order] for column in (code, style, thread, kernel, instances)
+    )
     names = RangeNames(view)
-    rank, ranks = rank_columns(view, thread[rows])
+    rank, ranks = rank_columns(view, thread)
     data = stat_data(stats, with_ratio=False)
     data.update(
         {
             **ranks,
-            "name": names.texts(code[rows]),
-            "style": style_texts(style[rows]),
-            **pid_tid_data(view, thread[rows]),
-            "range_count": instances[stats.key],
-            "kernel_name": Texts(kernel[rows], view.capture.strings.__getitem__),
+            "name": names.texts(code),
+            "style": style_texts(style),
+            **pid_tid_data(view, thread),
+            "range_count": instances,
+            "kernel_name": Texts(kernel, view.capture.strings.__getitem__),
         }
     )
     statistics = stat_columns(english("Kern Inst"), "", with_ratio=False)
@@ -82,36 +83,38 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
         ),
         data,
         targets=Targets(
-            names=kernel[rows].astype(np.uint32),
-            kinds=np.full(len(rows), kind_code(view, "kernel"), np.int16),
+            names=kernel.astype(np.uint32),
+            kinds=np.full(len(kernel), kind_code(view, "kernel"), np.int16),
         ),
         scope=scope_text(view, english("Kernels launched inside ranges")),
         notes=(english("A kernel counts in every range around its launching call."),),
     )
 
 
-def _kernel_pairs(view: View, thread_lanes: ThreadLanes) -> Iterable[tuple[Int64Array, ...]]:
-    """(range code, style, thread, range row, kernel name, duration) of all kernels launched inside ranges."""
-    names = RangeNames(view)
+def _of_thread(
+    view: View, thread_lanes: ThreadLanes
+) -> tuple[GroupStatistics, tuple[Int64Array, ...]] | None:
+    """Statistics of the kernels launched inside ranges; (range code, style, thread, kernel name, ranges) of each."""
     kernels = view.capture.kinds["kernel"]
     index = kernels.indices_of(thread_lanes.launches.work)
     launches = thread_lanes.launches.take(index >= 0)
     if not len(launches):
-        return
+        return None
     kernel = _kernel_names(view, launches.work, index[index >= 0])
     ranges = thread_lanes.events
     which, launch = project(launches, ranges.start, ranges.stop).pairs()
     place = view.capture.kinds["range"].indices_of(ranges.row)
-    code = names.codes(place, view.names(ranges.row))
+    code = RangeNames(view).codes(place, view.names(ranges.row))
     style = styles(view, place, ranges.row)
-    yield (
-        code[which],
-        style[which],
-        np.full(len(which), thread_lanes.thread, np.int64),
-        ranges.row[which],
-        kernel[launch],
-        launches.work_ns[launch],
-    )
+    # There may be many more pairs than ranges or launches, so few columns are made of them.
+    key, first = combine_keys(combine_keys(code, style)[0][which], kernel[launch])
+    one_range, one_kernel = which[first], kernel[launch[first]]
+    instances = _distinct_values(key, which, len(ranges), len(first))
+    duration = launches.work_ns[launch]
+    del which, launch
+    stats = group_statistics(key.astype(np.uint32), duration)
+    thread = np.full(len(first), thread_lanes.thread, np.int64)
+    return stats, (code[one_range], style[one_range], thread, one_kernel, instances)
 
 
 def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array:
@@ -122,13 +125,16 @@ def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array
     ).astype(np.int64)
 
 
-def _distinct(key: Int64Array, row: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Distinct (key, row) pairs, and the number of distinct rows of each key."""
-    order = np.lexsort((row, key))
-    keys, rows = key[order], row[order]
-    head = np.ones(len(order), bool)
-    head[1:] = (keys[1:] != keys[:-1]) | (rows[1:] != rows[:-1])
-    return keys[head], rows[head], np.bincount(keys[head], minlength=max(n_keys, 1)).astype(np.int64)
+def _distinct_values(key: Int64Array, value: Int64Array, n_values: int, n_keys: int) -> Int64Array:
+    """The number of distinct values (below ``n_values``) of each key (below ``n_keys``)."""
+    pairs = key * n_values
+    pairs += value
+    pairs.sort()
+    is_first = np.ones(len(pairs), bool)
+    np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
+    pairs = pairs[is_first]
+    pairs //= max(n_values, 1)
+    return np.bincount(pairs, minlength=n_keys).astype(np.int64)
 
 
 report = ReportSpec(

@@ -14,7 +14,7 @@ from warpline.analysis.framework.nesting import flat_parents, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.selection import BATCH_EVENTS, View
-from warpline.analysis.framework.statistics import batch_statistics
+from warpline.analysis.framework.statistics import KeyArray, batch_statistics
 from warpline.analysis.framework.tables import (
     Groups,
     combine_keys,
@@ -58,7 +58,7 @@ def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | 
     groups = Groups()
     is_wanted = np.isin((PUSH_POP, START_END, MARK), wanted)
 
-    def batches() -> Iterator[tuple[Int64Array, Int64Array]]:
+    def batches() -> Iterator[tuple[KeyArray, Int64Array]]:
         for events in view.batches("range"):
             style = styles(view, events.index, events.row)
             keep = is_wanted[style]

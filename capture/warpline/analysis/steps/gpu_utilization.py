@@ -97,8 +97,10 @@ def _of_gpu(view: View, gpu: Gpu, windows: Intervals) -> dict[str, Any]:
         events = part.events("kernel", gpu.tracks)
         if not len(events):
             continue
-        inside = _inside(events.start, events.stop, starts, stops)
-        busy += _length(intersect_intervals(*merge_intervals(events.start, events.stop), starts, stops))
+        # Kernels at a border of two parts run in both.
+        start, stop = np.maximum(events.start, part.start_ns), np.minimum(events.stop, part.stop_ns)
+        inside = _inside(start, stop, starts, stops)
+        busy += _length(intersect_intervals(*merge_intervals(start, stop), starts, stops))
         work += float(inside.sum())
         sum_, weight = _weighted(part.column("kernel", "blocks_per_sm", events.index), inside, highest=1.0)
         blocks, known_blocks = blocks + sum_, known_blocks + weight

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
 """Bits of a GPU's activities in combinations of `warpline.analysis.structure.overlap`."""
-WINDOW_EVENTS = 1 << 21
+WINDOW_EVENTS = 1 << 19
 _MOVES = ("memcpy", "memset")
 _NPU = re.compile(r"(Rank \d+ · )?NPU\b")
 

@@ -22,7 +22,7 @@ from warpline.analysis.framework.selected.selected_events import SelectedEvents
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.event_types import HOST_KINDS, event_types
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
-from warpline.analysis.structure.projection import launches_of_host
+from warpline.analysis.structure.projection import LaunchesByThread
 from warpline.model import Track
 
 Int64Array = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ def tracks_by_thread(view: View) -> dict[int, list[int]]:
 def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iterator[ThreadEvents]:
     """The host events, thread by thread."""
     capture = view.capture
-    launches = launches_of_host(view)
+    launches = LaunchesByThread(view)
     for thread, tracks in tracks_by_thread(view).items():
         chosen = frozenset(tracks)
         if not any(view.count(kind, chosen) for kind in kinds if kind in capture.kinds):

@@ -13,6 +13,8 @@ from warpline.analysis.framework.selection import BATCH_EVENTS, GPU_KINDS, View
 from warpline.model.links import LAUNCH
 
 Int64Array = npt.NDArray[np.int64]
+_AT_ONCE = 1 << 18
+"""Launches read together: some 200 bytes each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,14 +70,18 @@ def is_work_launched_once(view: View) -> bool:
     return int(np.count_nonzero(is_launched)) == count
 
 
-def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
+def launches_from(
+    view: View, tracks: frozenset[int] | None = None, is_launched_once: bool = False
+) -> Launches:
     """GPU work launched by host calls that begin in the selected range on the selected (or given) tracks.
 
-    The work counts in full, even if it ran after the range.
+    The work counts in full, even if it ran after the range. ``is_launched_once``: `is_work_launched_once` is known.
     """
     links = view.capture.links
     indices = [links.leaving_between(span.first, span.stop) for span in view.spans(tracks)]
-    return _in_range(view, _columns(view, np.concatenate([np.empty(0, np.int64), *indices])))
+    return _in_range(
+        view, _columns(view, np.concatenate([np.empty(0, np.int64), *indices]), is_launched_once)
+    )
 
 
 def launch_portions(view: View, tracks: frozenset[int] | None = None) -> Iterator[Launches]:
@@ -85,9 +91,10 @@ def launch_portions(view: View, tracks: frozenset[int] | None = None) -> Iterato
         return
     for span in view.spans(tracks):
         indices = view.capture.links.leaving_between(span.first, span.stop)
-        for first in range(0, len(indices), BATCH_EVENTS):
+        for first in range(0, len(indices), _AT_ONCE):
             view.check_cancelled()
-            yield _in_range(view, _columns(view, indices[first : first + BATCH_EVENTS]))
+            part = _columns(view, indices[first : first + _AT_ONCE], is_launched_once=True)
+            yield _in_range(view, part)
 
 
 def _in_range(view: View, launches: Launches) -> Launches:
@@ -151,6 +158,44 @@ def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array,
     return work, thread, start, call
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LaunchedBatch:
+    """GPU events that have a launching call, and these calls: int64 arrays of the events' length.
+
+    ``call`` is the row, ``call_start``/``call_stop`` capture ns, ``thread`` as in `Launches`.
+    """
+
+    events: SelectedEvents
+    call: Int64Array
+    call_start: Int64Array
+    call_stop: Int64Array
+    thread: Int64Array
+
+
+def launched_batches(view: View, kind: str) -> Iterator[LaunchedBatch]:
+    """`gpu_events` that have a launching call, by row, in portions, so that memory stays bounded."""
+    threads = view.selection.threads
+    for events in view.batches(kind, size=_AT_ONCE):
+        work, thread, start, call = calls_of_rows(view, events.row)
+        if threads is not None:
+            wanted = np.isin(thread, list(threads))
+            work, thread, start, call = work[wanted], thread[wanted], start[wanted], call[wanted]
+        if len(work) < len(events):
+            events = events.take(np.searchsorted(events.row, work))
+        stop = start + view.durations(call)
+        yield LaunchedBatch(events=events, call=call, call_start=start, call_stop=stop, thread=thread)
+
+
+def launch_starts(view: View, kind: str, track: int) -> tuple[Int64Array, Int64Array]:
+    """(start of the launching call, start of the work) of a kind's launched work on a track, capture ns, by row."""
+    calls, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for events in view.batches(kind, frozenset({track}), _AT_ONCE):
+        work, _, call_start, _ = calls_of_rows(view, events.row)
+        calls.append(call_start)
+        starts.append(events.start[np.searchsorted(events.row, work)])
+    return np.concatenate(calls), np.concatenate(starts)
+
+
 def gpu_events(view: View, kind: str) -> SelectedEvents:
     """Selected GPU events of a kind; with selected threads, only what those threads launched."""
     events = view.events(kind)
@@ -195,7 +240,33 @@ def launched_outside(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
     return marked
 
 
-def _columns(view: View, index: Int64Array) -> Launches:
+def _columns(view: View, index: Int64Array, is_launched_once: bool = False) -> Launches:
+    """The launches among links, by time. ``is_launched_once``: the links hold no two calls of the same work."""
+    names = [item.name for item in fields(Launches)]
+    columns = {name: np.empty(len(index), np.int64) for name in names}
+    filled = 0
+    # In portions, as intermediate results take more memory than the columns.
+    for first in range(0, len(index), _AT_ONCE):
+        part = _unordered(view, index[first : first + _AT_ONCE])
+        for name in names:
+            columns[name][filled : filled + len(part)] = getattr(part, name)
+        filled += len(part)
+    columns = {name: column[:filled] for name, column in columns.items()}
+    call_start = columns["call_start"]
+    if not (call_start[1:] >= call_start[:-1]).all():
+        order = np.argsort(call_start, kind="stable")
+        for column in columns.values():
+            column[:] = column[order]
+    launches = Launches(**columns)
+    if is_launched_once:
+        return launches
+    # If two calls claim the same work (a runtime call around its driver call), the one that began last launched it.
+    last = last_of_each(launches.work)
+    return launches if len(last) == len(launches) else launches.take(last)
+
+
+def _unordered(view: View, index: Int64Array) -> Launches:
+    """The launches among a portion of links, in their order."""
     links = view.capture.links
     index = index[links.kind[index] == links.kinds.index(LAUNCH)] if LAUNCH in links.kinds else index[:0]
     call, work = links.from_row[index], links.to_row[index]
@@ -208,21 +279,15 @@ def _columns(view: View, index: Int64Array) -> Launches:
     call, work = call[on_gpu], work[on_gpu]
     call_start, call_stop = view.times_of(call)
     work_start, work_stop = view.times_of(work)
-    thread = threads_of_tracks(view)[view.track_of(call)]
-    launches = Launches(
+    return Launches(
         call=call,
         call_start=call_start,
         call_stop=call_stop,
-        thread=thread,
+        thread=threads_of_tracks(view)[view.track_of(call)],
         work=work,
         work_start=work_start,
         work_stop=work_stop,
     )
-    if not (call_start[1:] >= call_start[:-1]).all():
-        launches = launches.take(np.argsort(call_start, kind="stable"))
-    # If two calls claim the same work (a runtime call around its driver call), the one that began last launched it.
-    last = last_of_each(launches.work)
-    return launches if len(last) == len(launches) else launches.take(last)
 
 
 def last_of_each(rows: Int64Array) -> Int64Array:

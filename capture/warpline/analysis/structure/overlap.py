@@ -107,4 +107,4 @@ class UnionOfPortions:
 
 
 _NONE = np.empty(0, np.int64)
-_MERGED_AT_ONCE = 1 << 20
+_MERGED_AT_ONCE = 1 << 18

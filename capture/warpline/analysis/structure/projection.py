@@ -95,14 +95,13 @@ def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
 
     Calls lie in the selected range; their work may run later.
     """
-    everything: Launches | None = None
+    launches: LaunchesByThread | None = None
     for thread, tracks in tracks_holding(view, kinds).items():
         events = nested_events(view, tracks, kinds)
         if not len(events):
             continue
-        if everything is None:
-            everything = launches_of_host(view)
-        yield ThreadLanes(thread, events, everything.of_thread(thread))
+        launches = launches or LaunchesByThread(view)
+        yield ThreadLanes(thread, events, launches.of_thread(thread))
 
 
 def launches_of_host(view: View) -> Launches:
@@ -123,10 +122,10 @@ def _with_neighbours(view: View) -> View:
 
 
 class LaunchesByThread:
-    """`launches_of_host`, loaded for one thread at a time."""
+    """`launches_of_host`, loaded for one thread at a time; with ``of_selected``, only from the selected tracks."""
 
-    def __init__(self, view: View) -> None:
-        self._view = _with_neighbours(view)
+    def __init__(self, view: View, of_selected: bool = False) -> None:
+        self._view = view if of_selected else _with_neighbours(view)
         # If two calls claim the same work, only a search over all threads finds the one that launched it.
         self._all = None if is_work_launched_once(view) else launches_from(self._view)
 
@@ -135,8 +134,10 @@ class LaunchesByThread:
         if self._all is not None:
             return self._all.of_thread(thread)
         if thread < 0:
-            return launches_from(self._view, frozenset({-2 - thread}))
-        return launches_from(self._view, frozenset(t.index for t in self._view.tracks_of_thread(thread)))
+            tracks = frozenset({-2 - thread})
+        else:
+            tracks = frozenset(track.index for track in self._view.tracks_of_thread(thread))
+        return launches_from(self._view, tracks, is_launched_once=True)
 
 
 def ranges_on_stream(view: View, stream: int, kind: str = "range") -> list[LaneEvents]:

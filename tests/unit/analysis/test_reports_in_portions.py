@@ -15,8 +15,8 @@ from tests.unit.analysis.framework.host_work import write_launches
 
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection, View
-from warpline.analysis.steps import gpu_utilization
 from warpline.analysis.structure import launches
+from warpline.analysis.structure.gpus import windows_of
 from warpline.storage import Capture
 
 REPORTS = (
@@ -91,6 +91,6 @@ def test_a_kernel_that_runs_through_two_portions_counts_once(
     with program.finish() as capture:
         [whole] = rows_of(capture, "gpu_utilization")
         assert whole["utilization_ratio"] == 0.9
-        windows = partial(gpu_utilization.windows_of, limit=3)
-        monkeypatch.setattr(gpu_utilization, "windows_of", windows)
+        windows = partial(windows_of, limit=3)
+        monkeypatch.setattr("warpline.analysis.steps.gpu_utilization.windows_of", windows)
         assert rows_of(capture, "gpu_utilization") == [whole]

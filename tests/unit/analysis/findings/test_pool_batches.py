@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.analysis.findings.scenes import MS, Acts, Does
+from tests.unit.analysis.findings.scenes import MS, PYTHON, Acts, Does
 from tests.unit.analysis.findings.test_shapes import (
     CONDITION,
     IDLE_LOOP,
@@ -18,6 +18,8 @@ from tests.unit.analysis.findings.test_shapes import (
     findings_of,
     place,
 )
+
+from warpline.model.waits import WaitKind
 
 
 def test_a_pool_that_gets_one_task_after_another_has_no_queue(tmp_path: Path) -> None:
@@ -67,3 +69,19 @@ def test_a_sleep_tells_how_often_and_how_long(tmp_path: Path) -> None:
     )
     assert "stands for work" in first.remedy
     assert "event" not in first.remedy
+
+
+def test_a_thread_for_each_task_of_a_batch_may_be_a_straggler(tmp_path: Path) -> None:
+    starts = (f"Thread.run ({PYTHON}/threading.py:982)", f"Thread._bootstrap ({PYTHON}/threading.py:995)")
+    joins = (f"Thread.join ({PYTHON}/threading.py:1112)", "compact (/src/app.py:12)")
+    threads = [Acts(())] * 13
+    main = []
+    for batch in range(4):
+        slow = 1 + 3 * batch
+        main += [Does(80 * MS, WaitKind.JOIN, slow, joins), Does(1 * MS)]
+        for place_in, length in enumerate((80, 10, 10)):
+            work = Does(length * MS, SLEEP, frames=("shard (/src/app.py:5)", *starts))
+            threads[slow + place_in] = Acts((work,), start=81 * batch * MS)
+    threads[0] = Acts(tuple(main))
+    first = findings_of(tmp_path / "joins.h5", threads)[0]
+    assert (first.id, place(first), first.time_ns) == ("stragglers", "/src/app.py:5", 280 * MS)

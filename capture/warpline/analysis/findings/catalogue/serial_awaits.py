@@ -133,18 +133,27 @@ def _is_event_loop(case: Case, polls: LibraryCalls) -> bool:
 
 
 def _loop_that_awaits(case: Case, where: Where) -> Where | None:
-    """The first ``for`` loop in a file that awaits a call in each round; None without one."""
+    """The first loop in a file that awaits a call in each round, the inner one of two; None without one."""
     sources = case.once(source_files)
+    found: dict[str, SourceLine] = {}
     for number in range(1, len(sources.texts(where.file)) + 1):
         line = sources.line(where.file, number)
-        if line is None or not isinstance(line.loop, ast.For) or line.statement is line.loop:
+        if line is None or line.number != line.statement.lineno:
             continue
-        if line.number == line.statement.lineno and awaits_in_loop(line):
-            function = line.function.name if line.function is not None else ""
-            return Where(
-                file=where.file, line=number, function=function, process=where.process, thread=where.thread
-            )
-    return None
+        if awaits_in_comprehension(line) or (
+            isinstance(line.loop, ast.For) and line.statement is not line.loop and awaits_in_loop(line)
+        ):
+            found.setdefault(line.function.name if line.function is not None else "", line)
+    if not found:
+        return None
+    function, chosen = next(iter(found.items()))
+    for _ in found:
+        called = [name.rpartition(".")[2] for name, _ in chosen.calls]
+        function = next((name for name in called if name in found), function)
+        chosen = found[function]
+    return Where(
+        file=where.file, line=chosen.number, function=function, process=where.process, thread=where.thread
+    )
 
 
 def _outstanding(case: Case, calls: LibraryCalls) -> tuple[Int64Array, LibraryCalls]:
@@ -190,6 +199,16 @@ def _awaiting_line(case: Case, sends: LibraryCalls) -> Where:
                     thread=where.thread,
                 )
     return where
+
+
+def awaits_in_comprehension(line: SourceLine) -> bool:
+    """Whether a line awaits one call for each item of a comprehension."""
+    return any(
+        isinstance(inner, ast.Await) and isinstance(inner.value, ast.Call)
+        for node in own_nodes(line.statement)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)) and not node.generators[0].is_async
+        for inner in ast.walk(node)
+    )
 
 
 def awaits_in_loop(line: SourceLine) -> bool:

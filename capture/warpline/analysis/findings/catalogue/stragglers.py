@@ -32,6 +32,10 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _IDLE = tuple(int(cause) for cause in SIGNALS if cause not in (Cause.PIPE, Cause.POLL, Cause.CHILD))
+_ENDS = tuple(map(int, (Cause.JOIN, Cause.CHILD)))
+"""Waits for threads and processes that the target has started, each for one task."""
+_ARRIVES = tuple(map(int, (Cause.RESULT, Cause.CONDITION, Cause.EVENT)))
+"""How the target waits for the result of a task."""
 _PAUSE_NS = 1_000_000
 """A worker that gets no task for so long has none: shorter pauses lie between the parts of one."""
 _FEW = 4
@@ -59,7 +63,10 @@ class PoolBatches:
 def find_stragglers(case: Case) -> Iterator[Finding]:
     """Find the time in which the target waits for the last tasks of batch after batch, in one finding."""
     segments = case.segments
-    in_task = stacks_like(case, is_task) & (tasks_of_segments(case)[0] > 0)
+    task = tasks_of_segments(case)[0]
+    ends = segments.by[(segments.actor == case.actor) & one_of(segments.cause, _ENDS)]
+    joined = np.unique(task[one_of(segments.actor, np.unique(ends[ends >= 0]))])
+    in_task = (task > 0) & (stacks_like(case, is_task) | one_of(task, joined))
     busy = in_task & ~one_of(segments.cause, _IDLE) & (segments.actor != case.actor)
     batches = _batches(case, busy)
     if batches is None or len(batches.start) < _BATCHES:
@@ -135,7 +142,7 @@ def _batches(case: Case, busy: BoolArray) -> PoolBatches | None:
 
 
 def _tasks(case: Case, busy: BoolArray) -> tuple[Int64Array, Int64Array]:
-    """When workers begin and end to be busy: without a wait for a task, short pauses belong to one."""
+    """When tasks begin and end: without a wait for a task, short pauses belong to one, until its result arrives."""
     segments = case.segments
     own = np.flatnonzero(busy)
     if not len(own):
@@ -146,7 +153,15 @@ def _tasks(case: Case, busy: BoolArray) -> tuple[Int64Array, Int64Array]:
     joined &= segments.start[own[1:]] - segments.stop[own[:-1]] < _PAUSE_NS
     first = np.flatnonzero(np.concatenate([[True], ~joined]))
     final = np.append(first[1:], len(own)) - 1
-    return segments.start[own[first]], segments.stop[own[final]]
+    start, stop = segments.start[own[first]], segments.stop[own[final]]
+    actor = segments.actor[own[first]].astype(np.int64)
+    results = (segments.actor == case.actor) & one_of(segments.cause, _ARRIVES) & (segments.by >= 0)
+    by, arrived = segments.by[results].astype(np.int64), segments.stop[results]
+    span = 2 * case.view.duration_ns + 1
+    origin = case.view.start_ns
+    at = np.maximum(np.searchsorted(actor * span + start - origin, by * span + arrived - origin) - 1, 0)
+    cut = arrived[(actor[at] == by) & (start[at] < arrived) & (arrived < stop[at])]
+    return np.concatenate([start, cut + 1]), np.concatenate([stop, cut])
 
 
 rules = (Rule("stragglers", "locks", find_stragglers, order=46),)

@@ -104,9 +104,11 @@ class PreferencesDialog(QDialog):
         self._show_cache()
 
     def _show_cache(self) -> None:
+        from warpline.library.kept_diagnoses import kept_diagnoses
         from warpline.storage.index.name_index_cache import stored_indexes
 
-        size = self._cache.size_bytes() + sum(stored_indexes().values())
+        entries = (*stored_indexes().values(), *kept_diagnoses().values())
+        size = self._cache.size_bytes() + sum(entries)
         self.clear_button.setEnabled(size > 0)
         self.cache_note.setText(
             tr(
@@ -126,10 +128,12 @@ class PreferencesDialog(QDialog):
             self._show_cache()
 
     def _clear_cache(self) -> None:
+        from warpline.library.kept_diagnoses import forget_diagnoses
         from warpline.storage.index.name_index_cache import forget_indexes
 
         self._cache.clear()
         forget_indexes()
+        forget_diagnoses()
         self._show_cache()
 
     def _choose_theme(self) -> None:

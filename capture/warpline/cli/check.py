@@ -75,6 +75,7 @@ class CheckCommand:
         from warpline.analysis.framework.options import Options
         from warpline.analysis.framework.selection import View
         from warpline.analysis.structure.steps import find_steps, missing_steps
+        from warpline.library.kept_diagnoses import whole_diagnosis
         from warpline.library.opening import open_path
         from warpline.library.selecting import select
         from warpline.model.progress import never
@@ -88,7 +89,10 @@ class CheckCommand:
             if args.step and not len(find_steps(view, options)):
                 reason = missing_steps(options).reason
                 raise UsageError(tr("{path}: {reason}", path=args.file, reason=translated(reason)))
-            diagnosis = diagnose(view, line.show, options=options, of=args.of)
+            if args.range == (None, None) and args.of is None and args.step is None:
+                diagnosis = whole_diagnosis(capture, line.show)
+            else:
+                diagnosis = diagnose(view, line.show, options=options, of=args.of)
             origin = capture.span[0]
             explanation = _why(diagnosis, args.why, capture) if args.why else ""
         if explanation:

@@ -146,7 +146,10 @@ class FindingsPanel(ComputedPanel):
         # Imported late because it is slow; by now the timeline's first frame is drawn.
         from warpline.analysis.findings.diagnose import diagnose
         from warpline.analysis.framework.selection import Selection, View
+        from warpline.library.kept_diagnoses import whole_diagnosis
 
+        if request == FindingsRequest(None):
+            return whole_diagnosis(self.document.capture, progress, is_cancelled)
         start, stop = request.range_ns or (None, None)
         view = View(self.document.capture, Selection(start, stop), is_cancelled)
         if request.of is None:

@@ -135,6 +135,14 @@ def run(self):
         except Empty:
             time.sleep(0.01)
 """
+TESTS = """
+def run(path):
+    # The loop changes nothing that it tests:
+    # somebody else must.
+
+    while not os.path.exists(path):
+        time.sleep(0.01)
+"""
 PACES = """
 def run(self):
     now = time.monotonic()
@@ -149,10 +157,12 @@ def run(self):
     ("source", "severity", "title"),
     [
         (POLLS, "critical", "Sleeping between questions (polling)"),
+        (TESTS, "critical", "Sleeping between questions (polling)"),
+        (TESTS.replace("not os.path.exists(path)", "time.time() < path"), "critical", "Sleeping"),
         (PACES, "note", "Sleeping to keep a pace"),
         (POLLS.replace("get_nowait", "next_line"), "critical", "Sleeping"),
     ],
-    ids=["polling", "a rate", "neither"],
+    ids=["polling", "testing", "a delay", "a rate", "neither"],
 )
 def test_the_source_of_a_sleep_tells_what_it_is_for(
     tmp_path: Path, source: str, severity: str, title: str

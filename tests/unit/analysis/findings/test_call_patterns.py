@@ -213,6 +213,20 @@ def test_a_file_written_again_for_each_change_is_named(
         assert found["rewritten_file"].where.file == "/src/state.py"
 
 
+def test_timers_are_no_requests_and_the_inner_loop_awaits_them(tmp_path: Path) -> None:
+    program = tmp_path / "sweep.py"
+    program.write_text(
+        "async def sweep(sensors):\n    return [await read(s) for s in sensors]\nasync def main():\n"
+        "    for _ in range(8):\n        total += sum(await sweep(range(15)))\nasyncio.run(main())\n"
+    )
+    timer = Call("epoll_wait", 20 * MS, 0, f"<module> ({program}:6)", "anon_inode:[eventpoll]")
+    utc_ns = program.stat().st_mtime_ns + 1
+    finding = findings_of(tmp_path / "run.h5", [timer] * 30, WaitKind.POLL, utc_ns)["serial_requests"]
+    assert (finding.title, finding.where.line) == ("Timers awaited one after another", 2)
+    assert "timers (asyncio.sleep)" in finding.text
+    assert "30 times, 20.00 ms each" in finding.text
+
+
 @pytest.mark.parametrize(("at_once", "is_said"), [(1, True), (4, False)])
 def test_replies_awaited_one_by_one_are_serial_requests(tmp_path: Path, at_once: int, is_said: bool) -> None:
     things = [f"socket:[{n}] 127.0.0.1:80 from 127.0.0.1:{9000 + n}" for n in range(at_once)]

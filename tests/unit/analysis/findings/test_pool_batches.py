@@ -61,6 +61,19 @@ def test_a_lookup_in_a_step_blocks_the_event_loop(tmp_path: Path) -> None:
     assert "repeated_lookups" not in {finding.id for finding in found}
 
 
+def test_a_blocked_loop_names_its_own_calls_not_those_of_the_peer(tmp_path: Path) -> None:
+    frames = ("health (/src/app.py:3)", "handle (/src/app.py:7)", *LOOP)
+    asks = Does(10 * MS, NETWORK, 1, frames, function="recv", result=2, object="socket:[7]")
+    idle = Does(2 * MS, POLL, frames=IDLE_LOOP)
+    answers = Does(
+        10 * MS, SLEEP, frames=("serve (/src/app.py:9)",), function="nanosleep", result=0, object="clock"
+    )
+    threads = [Acts((asks, idle) * 10), Acts((answers, Does(2 * MS)) * 10)]
+    first = findings_of(tmp_path / "peer.h5", threads)[0]
+    assert (first.id, place(first)) == ("blocks_event_loop", "/src/app.py:3")
+    assert "The calls: 10 recv." in first.text
+
+
 def test_a_sleep_tells_how_often_and_how_long(tmp_path: Path) -> None:
     does = (Does(20 * MS, SLEEP, frames=("expose (/src/app.py:5)",)), Does(1 * MS)) * 10
     first = findings_of(tmp_path / "device.h5", [Acts(does)])[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
@@ -24,7 +26,7 @@ from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
 from warpline.analysis.findings.wait_kinds import is_loop_step
-from warpline.analysis.findings.work.calls import calls_during, calls_text, counted_names
+from warpline.analysis.findings.work.calls import calls_around, calls_text, counted_names
 from warpline.i18n import english, english_n
 
 _BLOCKS = tuple(
@@ -47,7 +49,7 @@ def find_blocked_loops(case: Case) -> Iterator[Finding]:
             "task of the loop runs meanwhile.",
             count_calls(case, own), place=place_known(where), **cost(case, group.time_ns),
         )  # fmt: skip
-        counts = counted_names(case, calls_during(case, group.pieces))
+        counts = counted_names(case, calls_around(case, np.unique(own)))
         if counts:
             text = english("{sentence} The calls: {calls}.", sentence=text, calls=calls_text(counts))
         gain = case.gain_of_pieces(all_but_longest(case, group.pieces, own))

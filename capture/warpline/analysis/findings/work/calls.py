@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.finding import Where
-from warpline.analysis.findings.segments import distinct, in_order
+from warpline.analysis.findings.segments import IntArray, distinct, in_order
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -126,13 +126,17 @@ def usual_object(case: Case, calls: LibraryCalls) -> tuple[str, int]:
 
 def calls_during(case: Case, pieces: Int64Array) -> LibraryCalls:
     """The calls around the segments that explain some pieces, each once."""
+    return calls_around(case, np.unique(case.pieces.leaf[pieces]))
+
+
+def calls_around(case: Case, chosen: IntArray) -> LibraryCalls:
+    """The calls around some segments, given by distinct indices, each once."""
     calls, timeline = case.once(read_calls), case.once(_timeline)
-    leaf = np.unique(case.pieces.leaf[pieces])
-    if not len(calls) or not len(leaf):
+    if not len(calls) or not len(chosen):
         return calls.take(slice(0, 0))
     segments = case.segments
-    actor = segments.actor[leaf].astype(np.int64)
-    middle = (segments.start[leaf] + segments.stop[leaf]) // 2
+    actor = segments.actor[chosen].astype(np.int64)
+    middle = (segments.start[chosen] + segments.stop[chosen]) // 2
     at = np.searchsorted(timeline, _moments(case, actor, middle), "right") - 1
     known = at >= 0
     known[known] = (calls.thread[at[known]] == actor[known]) & (calls.stop[at[known]] >= middle[known])

@@ -140,6 +140,7 @@ def _leaf_finding(
     causes = [int(case.segments.cause[segment]) for segment in path]
     count = len(np.unique(case.pieces.leaf[group.pieces]))
     counts = counted_names(case, calls_of_waits(case, group.pieces))
+    calls = sum(number for _, number in counts) or count
     name = f"waits_for_{key}"
     if key == "condition":
         title = _SIGNAL_TITLES.get(causes[-1], title)
@@ -152,14 +153,14 @@ def _leaf_finding(
     text = english_n(
         "{title} takes {time} of {whole} ({percent:.0f} %): once at {place}.",
         "{title} takes {time} of {whole} ({percent:.0f} %): {count} times at {place}.",
-        sum(number for _, number in counts) or count,
+        calls,
         **fields,
     )
-    if key == "sleep" and count > 1:
+    if key == "sleep" and calls > 1:
         lengths = case.segments.length[np.unique(case.pieces.leaf[group.pieces])]
         text = english(
             "{title} takes {time} of {whole} ({percent:.0f} %): {place} sleeps {count:,} × {each}.",
-            count=count, each=format_duration(int(np.median(lengths))), **fields,
+            count=calls, each=format_duration(int(np.median(lengths))), **fields,
         )  # fmt: skip
     if key in _NAMED and counts:
         text = english(

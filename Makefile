@@ -1,6 +1,6 @@
 # Every target first prepares what it needs (scripts/bootstrap.sh); that takes a moment when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick frameworks bench doubling fuzz kills fidelity sanitize soak night mutation wheel wheels wine bundle release format native clean
+.PHONY: help setup demo test quick frameworks bench peers doubling fuzz kills fidelity sanitize soak night mutation wheel wheels wine bundle release format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -35,6 +35,9 @@ frameworks: setup ## record unmodified PyTorch, Lightning, Transformers and Padd
 
 bench: setup ## run the benchmarks and print their tables; ARGS goes to pytest
 	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)
+
+peers: setup ## install other tools into build/peers and measure them beside Warpline; ARGS="--trace FILE"
+	@scripts/peers.sh $(ARGS)
 
 doubling: setup ## measure whether twice as much costs 2.5 times as much or less; ARGS="--scale 0.1"
 	@.venv/bin/python tests/benchmarks/bench_doubling.py $(ARGS)

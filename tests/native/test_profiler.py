@@ -9,6 +9,7 @@ import pytest
 from tests.native.conftest import simulated_gpu_environment
 from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
 from tests.unit.recording.recording_tools import WARPLINE
+from tests.waiting import wait_until
 
 import warpline
 
@@ -56,6 +57,11 @@ def test_alone_it_records_the_steps_of_its_schedule(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("**/*.spool"))
 
 
+def wait_for_captures(folder: Path, count: int) -> None:
+    """Recorders of cycles before the last may end after the program."""
+    wait_until(lambda: len(list(folder.glob("*.h5"))) == count, f"no {count} captures in {folder}")
+
+
 def test_each_cycle_is_a_capture(tmp_path: Path) -> None:
     done = run(
         tmp_path,
@@ -65,6 +71,7 @@ def test_each_cycle_is_a_capture(tmp_path: Path) -> None:
         """,
     )
     assert done.stderr == ""
+    wait_for_captures(tmp_path / "profiler_log", 2)
     captures = [warpline.open(path) for path in sorted(tmp_path.glob("profiler_log/*.h5"))]
     assert [steps_of(capture) for capture in captures] == [["ProfileStep#2"], ["ProfileStep#5"]]
 
@@ -186,6 +193,7 @@ def test_phases_of_a_training_nobody_marked(tmp_path: Path, is_inside: bool) -> 
     (tmp_path / "profiler_log").mkdir()
     done = run(tmp_path, TRAINING, prefix=record if is_inside else ())
     assert done.stderr == ""
+    wait_for_captures(tmp_path / "profiler_log", 3 if is_inside else 2)
     paths = [
         path for path in sorted(tmp_path.glob("profiler_log/*.h5")) if not is_inside or path.name == "run.h5"
     ]
@@ -241,6 +249,7 @@ def test_alone_it_records_the_kernels_of_its_steps(
     program = ON_A_GPU.replace("FIRST_USE", str(first_use))
     done = run(tmp_path, program, variables=simulated_gpu_environment(simulated_gpu))
     assert done.stderr == ""
+    wait_for_captures(tmp_path / "log", 1)
     paths = sorted(tmp_path.glob("log/*.h5"))
     cycles = [{"kernel_2": 3, "kernel_3": 4}]
     if first_use == 0:

@@ -12,12 +12,17 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pytest
-from tests.unit.recording.recording_tools import UNTIL_SAMPLED, UNTIL_TOLD, WARPLINE, on_time_once
+from tests.unit.recording.recording_tools import UNTIL_SAMPLED, WARPLINE, on_time_once
 from tests.waiting import wait_until
 
 import warpline
 from warpline.model import Flag
-from warpline.recording.agent.records import PYTHON_SAMPLE, python_sample
+from warpline.recording.agent.records import (
+    PYTHON_SAMPLE,
+    PYTHON_THREAD_NAME,
+    python_sample,
+    python_thread_name,
+)
 from warpline.recording.spool.reader import read_spools
 
 PROGRAM = Path(__file__).parent / "programs" / "waits.py"
@@ -231,14 +236,28 @@ def test_a_barrier_that_no_library_call_stands_for_is_told_by_sampling(tmp_path:
 def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
     program = """
 import os, threading, time
-name = "a worker with " + "a long name"  # not as a whole in the recorded command line
-worker = threading.Thread(target=until_told, args=[name.encode()], name=name)
+def work():
+    while not os.path.exists("end"): time.sleep(0.001)
+worker = threading.Thread(target=work, name="a worker with a long name")
 worker.start()
 worker.join()
 """
-    output = tmp_path / "run.h5"
-    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", sys.executable, "-c", UNTIL_TOLD + program]
-    subprocess.run(command, capture_output=True, timeout=100, check=True)
+    output, spool = tmp_path / "run.h5", tmp_path / "run.h5.spool"
+
+    def is_named() -> bool:
+        for file in read_spools(spool)[0]:
+            names = file.records(PYTHON_THREAD_NAME, python_thread_name).values["name"].tolist()
+            if "a worker with a long name" in map(file.text, names):
+                return True
+        return False
+
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=tmp_path) as recorder:
+        try:
+            wait_until(is_named, "the name is not recorded")
+        finally:
+            (tmp_path / "end").touch()
+    assert recorder.returncode == 0
     with warpline.open(output) as capture:
         names = [thread.name for thread in capture.threads]
         own = {thread.tid for thread in capture.threads if thread.name == "warpline-agent"}
@@ -317,7 +336,7 @@ def test_a_generator_whose_code_in_c_keeps_the_gil_is_sampled_meanwhile(tmp_path
             # Not its beginning: one sample was taken before the sampler came to wait.
             later = int(recorder.stdout.readline()) + 400_000_000
             try:
-                wait_until(lambda later=later: max(sample_times(spool)) > later, "no sample comes")  # type: ignore[misc]
+                wait_until(lambda later=later: max(sample_times(spool), default=0) > later, "no sample comes")  # type: ignore[misc]
             finally:
                 print("x", end="", file=recorder.stdin, flush=True)
             stretches.append((later, int(recorder.stdout.readline())))

@@ -12,6 +12,7 @@ spec = PanelSpec(
     area="right",
     keys=("Ctrl+D",),
     ahead=(
+        "warpline.analysis.serving.batches",
         "warpline.analysis.structure.attribution",
         "warpline.analysis.structure.modules",
         "warpline.analysis.structure.thread_states",

@@ -28,7 +28,7 @@ REFUSED_FILE = "refused"
 MACHINES = ("x86_64", "aarch64")
 _FLAGS = ("-std=c11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
 _LIBRARIES = ("-ldl", "-Wl,-z,nodelete")
-_COMPILE_SECONDS = 120
+_COMPILE_SECONDS = 600
 
 
 @dataclass(frozen=True)

@@ -336,7 +336,7 @@ def test_a_recording_with_a_ring_ends_at_its_limit(tmp_path: Path) -> None:
     with open_capture(tmp_path / "run.h5") as capture:
         assert capture.span == (0, S // 5)
         starts = np.asarray(capture.events.start)
-        assert starts.min() >= 0
+        assert (starts >= 0).all()  # a program that had no core has none
         gone, ended = capture.warnings
         assert gone.startswith("--ring kept only the end: ")
         assert gone.endswith(" are gone")

@@ -245,7 +245,7 @@ def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) 
     check = check_source(source)
     assert check.available
     assert check.reason.startswith(f"works with Python {platform.python_version()}; ")
-    assert "JAX and TensorFlow are not" in check.reason
+    assert "TensorFlow is not" in check.reason
     monkeypatch.setattr(probing, "HOOKS_TRIAL", replace(probing.HOOKS_TRIAL, variables=hooking("torch", {})))
     check = check_source(source)
     assert (check.available, check.reason) == (False, "hooks cannot be installed in this Python")
@@ -254,15 +254,15 @@ def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("others", ["", "import torch"])
 def test_a_framework_that_is_not_hooked_is_named(tmp_path: Path, others: str) -> None:
-    (tmp_path / "jax").mkdir()
-    (tmp_path / "jax" / "__init__.py").write_text("")
+    (tmp_path / "tensorflow").mkdir()
+    (tmp_path / "tensorflow" / "__init__.py").write_text("")
     program = tmp_path / "program.py"
-    program.write_text(f"import jax\n{others}\n{UNTIL_HOOKED}")
+    program.write_text(f"import tensorflow\n{others}\n{UNTIL_HOOKED}")
     done = record(tmp_path / "x.h5", sys.executable, str(program))
     assert (done.returncode, done.stderr) == (0, "")
     with warpline.open(tmp_path / "x.h5") as capture:
         (source,) = [source for source in capture.sources if source.name == "steps"]
-    assert source.reason.startswith("JAX is not hooked")
+    assert source.reason.startswith("TensorFlow is not hooked")
     # Another that is hooked is recorded all the same.
     assert source.enabled == bool(others)
 
@@ -292,3 +292,59 @@ def test_what_python_compiled_before_is_taken_unless_the_source_is_another(
     assert said() == "cached\n"
     source.write_text(says("a longer source"))
     assert said() == "a longer source\n"
+
+
+JAX = {
+    "__init__": "from jax._src import monitoring, profiler",
+    "_src/__init__": "",
+    "_src/monitoring": """
+listeners = []
+def register_event_duration_secs_listener(listener): listeners.append(listener)
+def tell(event, seconds, **about):
+    for listener in listeners: listener(event, seconds, **about)
+""",
+    "_src/profiler": """
+class TraceMe:
+    def __init__(self, name, **about): pass
+    def __enter__(self): return self
+    def __exit__(self, *error): pass
+class TraceAnnotation(TraceMe): pass
+class StepTraceAnnotation(TraceAnnotation):
+    def __init__(self, name, **about): super().__init__(name, _r=1, **about)
+def of_jax():
+    with TraceAnnotation("of JAX itself"): pass
+""",
+}
+"""A stand-in for JAX: what its hooks touch."""
+JAX_PROGRAM = f"""{UNTIL_HOOKED}
+import jax
+from jax._src.profiler import StepTraceAnnotation, TraceAnnotation, of_jax
+for number in range(3):
+    with StepTraceAnnotation("train", step_num=number):
+        with TraceAnnotation("load"): of_jax()
+        if number == 0:
+            jax.monitoring.tell("/jax/core/compile/backend_compile_duration", 1e-6, fun_name="jit(step)")
+            jax.monitoring.tell("/jax/another/event", 1e-6)
+try:
+    with TraceAnnotation("fails"): raise KeyError("mine")
+except KeyError as error: print(error.args)
+"""
+
+
+def test_jax_has_steps_annotations_and_compilations(tmp_path: Path) -> None:
+    for name, text in JAX.items():
+        file = tmp_path / "jax" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "program.py").write_text(JAX_PROGRAM)
+    done = record(tmp_path / "x.h5", sys.executable, str(tmp_path / "program.py"), path=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "('mine',)\n", "")
+    with warpline.open(tmp_path / "x.h5") as capture:
+        names = capture.events("phase").to_pandas().name.value_counts().to_dict()
+        assert list(frame(capture, "steps").name) == [f"ProfilerStep#{number}" for number in range(3)]
+        user = set(frame(capture, "user_defined").name)
+        assert [source.reason for source in capture.sources if source.name == "steps"] == [""]
+    assert {"load", "fails"} <= user
+    assert names.pop("compile XLA module: jit(step)") == 1
+    assert (names["train"], names["load"]) == (3, 3)
+    assert not {"of JAX itself", "/jax/another/event"} & names.keys()

@@ -83,7 +83,7 @@ SOURCES = (
     (
         "steps",
         "Steps, phases and modules of PyTorch and Paddle (from inside the program)",
-        "works with Python 3.11.7; PyTorch and Paddle are hooked, JAX and TensorFlow are not",
+        "works with Python 3.11.7; PyTorch, Paddle and JAX are hooked, TensorFlow is not",
         "",
     ),
     (

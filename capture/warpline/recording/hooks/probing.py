@@ -39,6 +39,6 @@ HOOKS_TRIAL = PythonTrial(
         english("hooks cannot be installed in this Python"),
         english("use a CPython that is not statically linked"),
     ),
-    text=english("{pythons}; PyTorch and Paddle are hooked, JAX and TensorFlow are not"),
+    text=english("{pythons}; PyTorch, Paddle and JAX are hooked, TensorFlow is not"),
 )
 """Checks that a call of a module is recorded, which all framework hooks depend on."""

@@ -33,6 +33,7 @@ HOOKS = {
         ),
     ),
     "torch_operators": ("torch", ("torch",)),
+    "jax_hooks": ("steps", ("jax._src.monitoring", "jax._src.profiler")),
     "paddle_hooks": ("steps", ("paddle",)),
     "paddle_operators": ("paddle", ("paddle.base.core",)),
 }
@@ -40,7 +41,6 @@ HOOKS = {
 
 
 UNHOOKED = {
-    "jax": "JAX is not hooked: no steps, phases or modules are recorded; files of its own profiler can be imported",
     "tensorflow": "TensorFlow is not hooked: no steps, phases or modules are recorded; files of its own profiler can"
     " be imported",
 }

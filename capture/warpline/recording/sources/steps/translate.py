@@ -59,7 +59,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         spools,
         builder,
         name="steps",
-        never_used=english("no recorded process imported PyTorch or Paddle"),
+        never_used=english("no recorded process imported PyTorch, Paddle or JAX"),
     )
 
 

@@ -17,11 +17,11 @@ BOOT = Path(warpline.recording.hooks.inside.__file__).with_name("boot.py")
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """What is said of sources; imports find the folder of the test, and are forgotten after it."""
-    (tmp_path / "jax.py").write_text("import sys\nsys.modules['begins'].now()\n")
+    (tmp_path / "tensorflow.py").write_text("import sys\nsys.modules['begins'].now()\n")
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(sys.modules, "jax", None)  # so that what the test imports goes with it
-    del sys.modules["jax"]
+    monkeypatch.setitem(sys.modules, "tensorflow", None)  # so that what the test imports goes with it
+    del sys.modules["tensorflow"]
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     return []
 
@@ -52,7 +52,7 @@ class Begins:
         self.when, self.said = when, said
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name == "jax" and self.when == "found":
+        if name == "tensorflow" and self.when == "found":
             self.when = "done"
             boot(self.said)
 
@@ -70,10 +70,10 @@ def test_a_framework_is_hooked_at_any_time_of_its_import(
     sys.meta_path.insert(0, begins)
     if when == "before":
         boot(said)
-    importlib.import_module("jax")
+    importlib.import_module("tensorflow")
     if when == "after":
         boot(said)
-    assert [text.partition(":")[0] for text in said] == ["JAX is not hooked"]
+    assert [text.partition(":")[0] for text in said] == ["TensorFlow is not hooked"]
 
 
 def test_hooks_can_be_imported_under_their_names(

@@ -103,5 +103,5 @@ def test_ranges_come_from_a_program_that_runs_already_and_nothing_stays(tmp_path
         assert list(capture.events("range")["name"]) == ["inside"] * 100
         said = {source.name: source for source in capture.sources}
         assert said["nvtx"].enabled
-        assert said["steps"].reason == "no recorded process imported PyTorch or Paddle"
+        assert said["steps"].reason == "no recorded process imported PyTorch, Paddle or JAX"
     assert not list(tmp_path.glob("*.spool"))

@@ -202,7 +202,7 @@ def test_a_program_without_a_framework_tells_that_there_was_none(tmp_path: Path)
     with warpline.open(tmp_path / "x.h5") as capture:
         (source,) = [source for source in capture.sources if source.name == "steps"]
     assert not source.enabled
-    assert source.reason == "no recorded process imported PyTorch or Paddle"
+    assert source.reason == "no recorded process imported PyTorch, Paddle or JAX"
 
 
 @pytest.mark.parametrize("flags", [[], ["-S"], ["-I"], ["-E", "-S"]])

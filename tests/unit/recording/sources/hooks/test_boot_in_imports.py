@@ -22,7 +22,6 @@ def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setitem(sys.modules, "tensorflow", None)  # so that what the test imports goes with it
     del sys.modules["tensorflow"]
-    monkeypatch.setitem(sys.modules, "tensorflow", None)
     return []
 
 

@@ -48,12 +48,15 @@ _SILENCE_S = 20.0
 """How long a command may be silent before the user is told that we are waiting for it."""
 _UNINTERRUPTED = ("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh")
 """Ctrl-C is meant for the remote program; it would end ssh."""
+# The interpreter itself is run, not what led to it: a shim of pyenv takes a third of a second.
 # One word of an environment may have 128 KiB (MAX_ARG_STRLEN): a larger login environment is not restored.
 _START = """e=$({{ base64 </proc/$$/environ; }} 2>/dev/null)
 [ ${{#e}} -lt 120000 ] || e=
 for p in {pythons}; do
-t=$("$p" -I -c "import base64, sys, zlib; print(sys.version_info >= (3, 9))" 2>/dev/null) && [ "$t" = True ] &&
-WARPLINE_LOGIN=$e exec "$p" -I -c "import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" \\
+t=$("$p" -I -c "import base64, sys, zlib; print(sys.version_info >= (3, 9), sys.executable)" 2>/dev/null) &&
+[ -x "${{t#True }}" ] &&
+WARPLINE_LOGIN=$e exec "${{t#True }}" -I -c \\
+"import base64, sys, zlib; exec(zlib.decompress(base64.b64decode(sys.argv[1])))" \\
 {arguments}
 done; echo; echo {marker} none"""
 

@@ -73,6 +73,7 @@ def _reply(answer: dict[str, Any]) -> dict[str, Any]:
             {
                 "name": str(row.get("name")),
                 "enabled": row.get("enabled") is True,
+                "is_inside": row.get("is_inside") is True,
                 "reason": str(row.get("reason")),
             }
             for row in (sources if isinstance(sources, list) else [])

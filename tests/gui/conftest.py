@@ -68,7 +68,7 @@ def window(qtbot: QtBot, settings: Settings) -> MainWindow:
     """An empty window on the screen."""
     made = MainWindow(settings)
     made.resize(1280, 800)
-    with qtbot.waitExposed(made, timeout=20_000):
+    with qtbot.waitExposed(made, timeout=60_000):
         made.show()
     made.activateWindow()
     return made
@@ -79,7 +79,7 @@ def open_page(qtbot: QtBot, window: MainWindow) -> Callable[[Path], CapturePage]
     """Opens a file in the window and waits until the timeline is idle and the panels are filled."""
 
     def open_it(path: Path) -> CapturePage:
-        with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000) as opened:
+        with qtbot.waitSignal(window.tabs.page_opened, timeout=60_000) as opened:
             window.workspace.open_file(path)
         assert opened.args is not None
         page = opened.args[0]
@@ -89,7 +89,7 @@ def open_page(qtbot: QtBot, window: MainWindow) -> Callable[[Path], CapturePage]
             assert page.view.is_idle, "the timeline still draws"
             assert window.panels.is_settled, "a panel still computes"
 
-        qtbot.waitUntil(settled, timeout=20_000)
+        qtbot.waitUntil(settled, timeout=60_000)
         return page
 
     return open_it

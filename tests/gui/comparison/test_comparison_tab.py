@@ -25,7 +25,7 @@ from warpline_app.open.comparing import ComparedPair, distinct_names
 from warpline_app.state.view_lock import LockMode
 from warpline_app.window.main_window import MainWindow
 
-_WAIT_MS = 30_000
+_WAIT_MS = 60_000
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from warpline_app.window.drop_tab_bar import DropTabBar
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.start.recent_menu import RecentMenu
 
-_WAIT_MS = 30_000
+_WAIT_MS = 60_000
 _LEFT, _NONE, _PLAIN = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
 
 

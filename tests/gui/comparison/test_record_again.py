@@ -70,7 +70,7 @@ def test_the_command_is_recorded_anew_and_compared(
     view.write_note(view.series.runs[1], "batch 64 → 128")
     assert SeriesNotes(settings, view.series.id).of(recorded.with_name("run-2.h5")) == "batch 64 → 128"
     assert "batch 64 → 128" in view.about(view.series.runs[1])
-    with qtbot.waitSignal(view.run_chosen, timeout=20_000) as chosen:
+    with qtbot.waitSignal(view.run_chosen, timeout=60_000) as chosen:
         view.run_chosen.emit(view.series.runs[0].path)
     assert chosen.args == [recorded]
     qtbot.waitUntil(lambda: not window.workspace.is_opening, timeout=_WAIT_MS)

@@ -48,12 +48,12 @@ def test_a_job_that_makes_objects_destroys_none_of_the_window(
         threads.append(threading.get_ident())
         return [[number] for number in range(20_000)]
 
-    with qtbot.waitSignal(Job(work).launch().succeeded, timeout=20_000) as made:
+    with qtbot.waitSignal(Job(work).launch().succeeded, timeout=60_000) as made:
         pass
     assert len(made.args[0]) == 20_000
     assert threads != [threading.get_ident()]
     collector.collect()
-    qtbot.waitUntil(lambda: len(went) == OBJECTS, timeout=20_000)
+    qtbot.waitUntil(lambda: len(went) == OBJECTS, timeout=60_000)
     assert set(went) == {threading.get_ident()}
 
 
@@ -67,7 +67,7 @@ def test_collections_come_with_the_loop_of_events_alone(qtbot: QtBot, collector:
     try:
         kept = [[number] for number in range(5_000)]
         assert not came
-        qtbot.waitUntil(lambda: bool(came), timeout=20_000)
+        qtbot.waitUntil(lambda: bool(came), timeout=60_000)
     finally:
         gc.callbacks.remove(note)
     assert len(kept) == 5_000

@@ -24,7 +24,7 @@ def dialog(qtbot: QtBot, window: MainWindow) -> OpenJobDialog:
 def shown(qtbot: QtBot, window: MainWindow) -> OpenJobDialog:
     made = OpenJobDialog(window.workspace, window)
     made.open()
-    qtbot.waitExposed(made, timeout=20_000)
+    qtbot.waitExposed(made, timeout=60_000)
     return made
 
 

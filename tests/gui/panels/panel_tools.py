@@ -37,7 +37,7 @@ def settle(qtbot: QtBot, window: MainWindow) -> None:
         assert window.panels.is_settled, "a panel still computes"
         assert page.view.is_idle, "the timeline still draws"
 
-    qtbot.waitUntil(settled, timeout=20_000)
+    qtbot.waitUntil(settled, timeout=60_000)
 
 
 def panel_of(qtbot: QtBot, window: MainWindow, panel_id: str, kind: type[P]) -> P:

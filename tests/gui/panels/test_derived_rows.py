@@ -54,12 +54,12 @@ def derive(qtbot: QtBot, window: MainWindow, sql: str, title: str) -> None:
     qtbot.keyClick(panel.editor, Qt.Key.Key_Return, CONTROL)
     qtbot.waitUntil(lambda: not panel.is_busy, timeout=60_000)
     qtbot.keyClick(panel.row_button, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: bool(panel.findChildren(RowDialog)), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(panel.findChildren(RowDialog)), timeout=60_000)
     (dialog,) = panel.findChildren(RowDialog)
     dialog.title.selectAll()
     qtbot.keyClicks(dialog.title, title)
     qtbot.keyClick(dialog.title, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not panel.findChildren(RowDialog), timeout=20_000)
+    qtbot.waitUntil(lambda: not panel.findChildren(RowDialog), timeout=60_000)
     settle(qtbot, window)
 
 
@@ -158,7 +158,7 @@ def test_new_events_bear_their_names(window: MainWindow, page: CapturePage, qtbo
         starts = [scene.scale.to_px(at * MS) for at in (20, 30, 40)]
         return sum(any(start <= left < start + 20 for left, _right in spans) for start in starts)
 
-    qtbot.waitUntil(lambda: names() == 3, timeout=20_000)
+    qtbot.waitUntil(lambda: names() == 3, timeout=60_000)
 
 
 def test_a_row_whose_query_failed_can_be_run_again(

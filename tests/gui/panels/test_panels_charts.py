@@ -37,7 +37,7 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
     panel = panel_of(qtbot, window, "steps", StepsPanel)
     assert "not recorded" in panel.missing.text()
     panel.step.setText(r"/^step \d/")
-    qtbot.waitUntil(lambda: panel.chart.isVisible() and window.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.chart.isVisible() and window.panels.is_settled, timeout=60_000)
     assert [row[0] for row in cells(panel)] == ["0", "1", "2", "3"]
     assert panel.scope == "4 steps · GPU work included"
     # Bars and table are of one definition, which is said; what a bar says adds up to it.
@@ -52,7 +52,7 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
     box = panel.chart.getPlotItem().getViewBox()
     point = panel.chart.mapFromScene(box.mapViewToScene(QPointF(2.0, 1.0 * MS)))
     qtbot.mouseClick(panel.chart.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    qtbot.waitUntil(lambda: page.document.state.range_selection == (50 * MS, 70 * MS), timeout=20_000)
+    qtbot.waitUntil(lambda: page.document.state.range_selection == (50 * MS, 70 * MS), timeout=60_000)
     panel.table.item_selected.emit(1)
     assert page.document.state.range_selection == (30 * MS, 50 * MS)
 
@@ -338,6 +338,6 @@ def test_a_chart_that_was_saved_is_told_with_the_way_to_it(
         dialog.close()
         assert words in messages.all[0].text
         assert str(path) in messages.all[0].text
-        qtbot.waitUntil(lambda: chart.findChild(QFileDialog) is None, timeout=20_000)
+        qtbot.waitUntil(lambda: chart.findChild(QFileDialog) is None, timeout=60_000)
     assert [title for title, _act in messages.all[1].actions] == ["Open", "Show in folder"]
     assert QImage(str(tmp_path / "a.png")).width() == 2 * chart.width()

@@ -62,7 +62,7 @@ def test_a_narrow_window_shows_fewer_tabs_and_abridges_none(
     settle(qtbot, window)
     wide = shown_tabs(window)
     window.resize(1024, 700)
-    qtbot.waitUntil(lambda: len(shown_tabs(window)) < len(wide), timeout=20_000)
+    qtbot.waitUntil(lambda: len(shown_tabs(window)) < len(wide), timeout=60_000)
     narrow = shown_tabs(window)
     assert narrow == wide[: len(narrow)]
     assert len(narrow) >= 4
@@ -95,7 +95,7 @@ def test_tables_without_data_are_folded_at_the_end_of_the_list(
     qtbot.keyClick(choice.list.search, Qt.Key.Key_Return)
     assert not choice.list.isVisible()
     assert panel.report.current == "memory"
-    qtbot.waitUntil(panel.missing.isVisible, timeout=20_000)
+    qtbot.waitUntil(panel.missing.isVisible, timeout=60_000)
     assert panel.missing.text()
 
 

@@ -134,7 +134,7 @@ def test_clicking_an_event_shows_it_and_its_links_lead_on(
     assert isinstance(panel, DetailsPanel)
     state.set_view(12 * MS, 13 * MS)
     state.select(kernel(capture, 1))
-    qtbot.waitUntil(lambda: panel.name.toolTip() == GEMM, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.name.toolTip() == GEMM, timeout=60_000)
     tree = panel.tree
     heads = [tree.topLevelItem(index) for index in range(tree.topLevelItemCount())]
     links = next(item for item in heads if item is not None and item.text(0) == "Links")
@@ -148,7 +148,7 @@ def test_clicking_an_event_shows_it_and_its_links_lead_on(
     start, stop = capture.event_span(state.selection)
     assert state.view[0] <= start
     assert stop <= state.view[1]
-    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == state.selection, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == state.selection, timeout=60_000)
     tree.clearSelection()
     qtbot.keyClick(tree, Qt.Key.Key_C, CONTROL)
     assert "Start\t" in QGuiApplication.clipboard().text()
@@ -162,7 +162,7 @@ def test_the_details_follow_another_origin(
     page.document.state.set_origin(9 * MS)
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
-    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row >= 0, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row >= 0, timeout=60_000)
     assert panel.facts is not None
     assert panel.facts.sections[0].facts[0].value.startswith("1")
 
@@ -174,9 +174,9 @@ def test_a_question_that_others_cancelled_is_asked_again(
     window.panels.show_panel("details")
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
-    qtbot.waitUntil(lambda: panel.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled, timeout=60_000)
     page.document.state.select_range(MS, 3 * MS)
     panel.refresh()
     assert panel.is_busy
     wait_for_jobs()  # cancels them all
-    qtbot.waitUntil(lambda: panel.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled, timeout=60_000)

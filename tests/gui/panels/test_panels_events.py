@@ -31,7 +31,7 @@ def events_panel(qtbot: QtBot, window: MainWindow) -> EventsPanel:
     window.panels.show_panel("events")
     panel = window.panels.panel("events")
     assert isinstance(panel, EventsPanel)
-    qtbot.waitUntil(lambda: panel.is_settled and panel.table.model_.rowCount() > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled and panel.table.model_.rowCount() > 0, timeout=60_000)
     return panel
 
 
@@ -47,7 +47,7 @@ def test_events_are_listed_by_time_and_keep_their_place_when_zooming(
     assert panel.scope == "140 events in the whole capture"
     shown = model.items_shown().tolist()
     page.document.state.set_view(0, 5 * MS)
-    qtbot.waitUntil(lambda: page.view.is_idle, timeout=20_000)
+    qtbot.waitUntil(lambda: page.view.is_idle, timeout=60_000)
     assert model.items_shown().tolist() == shown
 
 
@@ -58,12 +58,12 @@ def test_a_range_a_filter_and_a_kind_narrow_the_events(
     state, capture = page.document.state, page.document.capture
     panel = events_panel(qtbot, window)
     state.select_range(10 * MS, 20 * MS)
-    qtbot.waitUntil(lambda: panel.is_settled and "selected range" in panel.scope, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled and "selected range" in panel.scope, timeout=60_000)
     assert "10.00 ms" in panel.scope
     begin, end = capture.event_times(np.arange(len(capture.events)))
     assert panel.table.model_.rowCount() == int(np.count_nonzero((begin < 20 * MS) & (end > 10 * MS)))
     panel.kind.setCurrentIndex(panel.kind.findData("kernel"))
-    qtbot.waitUntil(lambda: panel.is_settled and len(panel.table.model_.columns) > 5, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled and len(panel.table.model_.columns) > 5, timeout=60_000)
     titles = [column.title for column in panel.table.model_.columns]
     assert "Registers per thread" in titles
     assert "Kind" not in titles
@@ -73,7 +73,7 @@ def test_a_range_a_filter_and_a_kind_narrow_the_events(
     state.change_filter(names=COPY)
     panel.kind.setCurrentIndex(0)
     qtbot.waitUntil(
-        lambda: panel.is_settled and panel.table.model_.rowCount() == KERNELS // 4, timeout=20_000
+        lambda: panel.is_settled and panel.table.model_.rowCount() == KERNELS // 4, timeout=60_000
     )
 
 
@@ -83,7 +83,7 @@ def test_typing_a_name_filters_the_table_alone(
     page = open_page(sample)
     panel = events_panel(qtbot, window)
     qtbot.keyClicks(panel.search, "/layer [0-1]/")
-    qtbot.waitUntil(lambda: panel.is_settled and panel.table.model_.rowCount() == 8, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled and panel.table.model_.rowCount() == 8, timeout=60_000)
     assert page.document.state.filter.is_empty
 
 
@@ -125,7 +125,7 @@ def test_rows_are_copied_as_tsv_and_exported(
     page = open_page(sample)
     panel = events_panel(qtbot, window)
     panel.kind.setCurrentIndex(panel.kind.findData("memcpy"))
-    qtbot.waitUntil(lambda: panel.is_settled and panel.table.model_.rowCount() == 10, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled and panel.table.model_.rowCount() == 10, timeout=60_000)
     panel.table.setFocus()
     panel.table.selectRow(0)
     qtbot.keyClick(panel.table, Qt.Key.Key_C, CONTROL)
@@ -136,7 +136,7 @@ def test_rows_are_copied_as_tsv_and_exported(
     assert (row["Size"], row["Direction"]) == (str(1 << 20), "host to device")
     target = tmp_path / "events.csv"
     job = panel.table.export(target)
-    with qtbot.waitSignal(job.succeeded, timeout=20_000):
+    with qtbot.waitSignal(job.succeeded, timeout=60_000):
         pass
     with target.open(newline="") as file:
         table = list(csv.DictReader(file))
@@ -179,7 +179,7 @@ def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:
     )
     table.show()
     assert table.model_.rowCount() == 10_000_000
-    with qtbot.waitSignal(table.sorted_changed, timeout=20_000):
+    with qtbot.waitSignal(table.sorted_changed, timeout=60_000):
         table.sort_by(0, descending=False)
     assert table.model_.item(0) == 9_999_999
     table.scrollToBottom()

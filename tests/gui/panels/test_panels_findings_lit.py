@@ -205,7 +205,7 @@ def test_explain_opens_the_chain_and_each_line_goes_to_its_event(
     assert isinstance(area, FindingsPanel)
     view = area.cards.viewport()
     explanation = card.explanation
-    qtbot.waitUntil(lambda: 0 <= explanation.mapTo(view, QPoint(0, 0)).y() < view.height(), timeout=20_000)
+    qtbot.waitUntil(lambda: 0 <= explanation.mapTo(view, QPoint(0, 0)).y() < view.height(), timeout=60_000)
     # What `check --why` prints stands below: numbers, longest events, and what would refute the finding.
     texts = [label.text() for label in card.explanation.findChildren(QLabel)]
     assert any(text.startswith("The range lasts") for text in texts)
@@ -252,9 +252,9 @@ def test_a_dismissed_finding_stays_away_after_a_restart_and_comes_back_when_aske
     again = Settings(Path(settings._store.fileName()))
     other = MainWindow(again)
     other.resize(1280, 800)
-    with qtbot.waitExposed(other, timeout=20_000):
+    with qtbot.waitExposed(other, timeout=60_000):
         other.show()
-    with qtbot.waitSignal(other.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(other.tabs.page_opened, timeout=60_000):
         other.workspace.open_file(sample)
     settle(qtbot, other)
     panel = panel_of(qtbot, other, "findings", FindingsPanel)
@@ -301,5 +301,5 @@ def test_a_selected_cards_buttons_are_in_sight_in_a_small_window(
 
     for card in panel.cards.cards:
         qtbot.mouseClick(card, LEFT, pos=QPoint(4, 4))
-        qtbot.waitUntil(partial(are_in_sight, card.tools), timeout=20_000)
+        qtbot.waitUntil(partial(are_in_sight, card.tools), timeout=60_000)
         assert card.minimumSizeHint().width() < 390

@@ -50,7 +50,7 @@ def test_native_functions_are_told_apart_and_say_why_they_have_no_line(
     assert "known by its symbol only" in panel.view.tip(native)
     qtbot.mouseClick(panel.view, LEFT, pos=panel.view.rect_of(native).center())
     source = panel_of(qtbot, window, "source", SourcePanel)
-    qtbot.waitUntil(lambda: "deflate" in source.missing.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "deflate" in source.missing.text(), timeout=60_000)
     assert "libz.so.1" in source.missing.text()
     # A line of Python is still found by its file.
     page.document.state.show_source(StackFrame("crunch", str(page.document.path.parent / "pack.py"), 2))

@@ -231,7 +231,7 @@ def test_rows_that_stand_for_tracks_choose_show_and_hide_them(
     panel = summary_of(qtbot, window, "thread_state")
     panel.table.fill_menu(QMenu(panel), item)["hide"].trigger()
     assert track.uri in state.hidden
-    with qtbot.waitSignal(state.row_wanted, timeout=20_000) as wanted:
+    with qtbot.waitSignal(state.row_wanted, timeout=60_000) as wanted:
         panel.table.fill_menu(QMenu(panel), item)["show"].trigger()
     assert wanted.args == [track.uri]
     assert track.uri not in state.hidden
@@ -313,7 +313,7 @@ def test_events_follow_the_zoom_only_when_asked_to(
     assert sorted(column(panel, "name")) == ["layer 0", "step 1"]
     assert "in the visible range" in panel.scope
     state.set_view(50 * MS, 54 * MS)
-    qtbot.waitUntil(lambda: sorted(column(panel, "name")) == ["layer 0", "step 2"], timeout=20_000)
+    qtbot.waitUntil(lambda: sorted(column(panel, "name")) == ["layer 0", "step 2"], timeout=60_000)
 
 
 def test_a_row_of_events_has_the_verbs_of_all_rows(

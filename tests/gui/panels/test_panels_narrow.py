@@ -45,7 +45,7 @@ def test_controls_continue_on_further_rows(qtbot: QtBot, width_px: int, rows: li
         row.add(control, is_stretching=control is controls[-1])
     holder.resize(width_px, row.heightForWidth(width_px))
     holder.show()
-    qtbot.waitExposed(holder, timeout=20_000)
+    qtbot.waitExposed(holder, timeout=60_000)
     tops = sorted({control.y() for control in controls})
     assert [[place for place, control in enumerate(controls) if control.y() == top] for top in tops] == rows
     assert holder.height() == 10 + 20 * len(rows) + 4 * (len(rows) - 1)
@@ -76,7 +76,7 @@ def _is_settled_beside(table: QWidget, chart: QWidget, is_beside: bool) -> bool:
 def settled_panel(qtbot: QtBot, window: MainWindow, panel_id: str) -> Panel:
     panel = window.panels.panel(panel_id)
     assert panel is not None
-    qtbot.waitUntil(partial(getattr, panel, "is_settled"), timeout=30_000)
+    qtbot.waitUntil(partial(getattr, panel, "is_settled"), timeout=60_000)
     return panel
 
 
@@ -89,7 +89,7 @@ def test_a_table_is_beside_a_chart_only_where_both_have_room(qtbot: QtBot) -> No
     for width_px, is_beside in ((900, True), (450, True), (300, False), (700, True)):
         window.resize(width_px, 400)
         window.show()
-        qtbot.waitUntil(partial(_is_settled_beside, table, chart, is_beside), timeout=20_000)
+        qtbot.waitUntil(partial(_is_settled_beside, table, chart, is_beside), timeout=60_000)
         assert table.width() >= min(LEAST_TABLE_PX, width_px)
 
 
@@ -167,4 +167,4 @@ def test_panels_are_reset_and_put_back(
     dict(message.actions)["Undo"]()
     assert {key: panels.save()[key] for key in fresh} == {key: moved[key] for key in fresh}
     assert isinstance(panels.right.current_panel(), SummaryPanel)
-    qtbot.waitUntil(lambda: panels.is_settled, timeout=30_000)
+    qtbot.waitUntil(lambda: panels.is_settled, timeout=60_000)

@@ -93,10 +93,10 @@ def test_notes_are_there_again_and_a_colleagues_are_merged(
     write_notes(theirs, Notes(notes=(Note(row=STREAM, text="the slow one", color="red"),)))
     panel = panel_of(qtbot, window, "notes", NotesPanel)
     panel.merge_file(theirs)
-    qtbot.waitUntil(lambda: panel.list.topLevelItemCount() == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.list.topLevelItemCount() == 2, timeout=60_000)
     assert window.workspace.messages.all[0].text == "1 note merged from theirs.notes.json"
     panel.search.setText("slow")
-    qtbot.waitUntil(lambda: panel.list.topLevelItemCount() == 1, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.list.topLevelItemCount() == 1, timeout=60_000)
     panel.merge_file(tmp_path / "none.notes.json")
     assert "no such file" in window.workspace.messages.all[0].text
 

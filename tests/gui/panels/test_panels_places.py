@@ -24,7 +24,7 @@ def test_what_is_not_recorded_is_said_with_reason_and_remedy(
     window.panels.show_panel("sources")
     panel = window.panels.panel("sources")
     assert isinstance(panel, SourcesPanel)
-    qtbot.waitUntil(lambda: panel.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.is_settled, timeout=60_000)
     from PySide6.QtWidgets import QLabel
 
     texts = [label.text() for label in panel.findChildren(QLabel)]
@@ -69,9 +69,9 @@ def test_panels_are_kept_per_capture(
     first.document.state.select(3)
     one = window.panels.panel("details")
     open_page(Path(shutil.copy(sample, tmp_path / "b.h5")))
-    qtbot.waitUntil(lambda: window.panels.panel("details") is not one, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.panel("details") is not one, timeout=60_000)
     window.tabs.setCurrentWidget(first)
-    qtbot.waitUntil(lambda: window.panels.panel("details") is one, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.panel("details") is one, timeout=60_000)
 
 
 def test_a_panel_floats_in_a_window_of_its_own_and_comes_back(
@@ -85,10 +85,10 @@ def test_a_panel_floats_in_a_window_of_its_own_and_comes_back(
     assert isinstance(panel, EventsPanel)
     frame = panel.window()
     assert frame is not window
-    qtbot.waitUntil(lambda: panels.is_settled and panel.table.model_.rowCount() > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: panels.is_settled and panel.table.model_.rowCount() > 0, timeout=60_000)
     # It is linked as it was in the window.
     page.document.state.select_range(10 * MS, 30 * MS)
-    qtbot.waitUntil(lambda: "in the selected range" in panel.scope, timeout=20_000)
+    qtbot.waitUntil(lambda: "in the selected range" in panel.scope, timeout=60_000)
     panel.table.selectRow(0)
     assert page.document.state.selection == panel.table.current_item()
     # Its place is remembered; closing it hides the panel, showing it makes it float again.
@@ -99,7 +99,7 @@ def test_a_panel_floats_in_a_window_of_its_own_and_comes_back(
     panels.show_panel("events")
     assert panels.panel("events").window() is not window  # type: ignore[union-attr]  # it was just shown
     panels.show_panel("events", "bottom")
-    qtbot.waitUntil(lambda: isinstance(panels.panel("events"), EventsPanel), timeout=20_000)
+    qtbot.waitUntil(lambda: isinstance(panels.panel("events"), EventsPanel), timeout=60_000)
     assert panels.panel("events").window() is window  # type: ignore[union-attr]  # it was just shown
     panels.restore(saved)
     assert panels.is_shown("events")
@@ -123,9 +123,9 @@ def test_a_tab_that_is_dragged_out_of_its_row_goes_where_it_is_let_go(
 
     inside = panels.widget
     drag("steps", inside.mapToGlobal(QPoint(inside.width() - 40, 60)))
-    qtbot.waitUntil(lambda: [spec.id for spec in panels.right.specs] == ["details", "steps"], timeout=20_000)
+    qtbot.waitUntil(lambda: [spec.id for spec in panels.right.specs] == ["details", "steps"], timeout=60_000)
     drag("histogram", inside.mapToGlobal(QPoint(80, 60)))
-    qtbot.waitUntil(lambda: list(panels.save()["float"]) == ["histogram"], timeout=20_000)
+    qtbot.waitUntil(lambda: list(panels.save()["float"]) == ["histogram"], timeout=60_000)
     # Nothing but the three areas is left of the drag.
     assert inside.count() == 2
 
@@ -144,7 +144,7 @@ def test_a_border_that_a_person_moved_stays(
     rooms = window.panels.widget.findChildren(SharedRoom)
     (inner,) = rooms
     window.resize(1200, 1500)
-    qtbot.waitUntil(lambda: inner.sizes()[1] == round(0.55 * (inner.height() - 3)), timeout=20_000)
+    qtbot.waitUntil(lambda: inner.sizes()[1] == round(0.55 * (inner.height() - 3)), timeout=60_000)
     inner.moveSplitter(300, 1)
     inner.splitterMoved.emit(300, 1)
     moved = inner.sizes()[0]

@@ -146,11 +146,11 @@ def test_a_result_is_drawn_exported_and_asked_again(panel: QueryPanel, qtbot: Qt
     assert chart is not None
     assert (chart.x_choice.currentText(), chart.y_choice.currentText()) == ("ts", "dur")
     color = int(panel.theme.family("kernel")[1:], 16)
-    qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=20_000)
+    qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=60_000)
     # Another theme of the same colours draws it again.
     appearance().choose("light")
     color = int(panel.theme.family("kernel")[1:], 16)
-    qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=20_000)
+    qtbot.waitUntil(lambda: pixels(chart.chart, color) > 20, timeout=60_000)
     shown = panel.editor.sql
     run(
         qtbot,
@@ -162,7 +162,7 @@ def test_a_result_is_drawn_exported_and_asked_again(panel: QueryPanel, qtbot: Qt
     path = tmp_path / "rows.csv"
     job = panel.answer.table.export(path)
     # Not `finished`: the thread emits it itself, perhaps already.
-    with qtbot.waitSignal(job.succeeded, timeout=20_000):
+    with qtbot.waitSignal(job.succeeded, timeout=60_000):
         pass
     lines = path.read_text("utf-8").splitlines()
     assert lines[0] == "ts,dur,size"

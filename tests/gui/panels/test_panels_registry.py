@@ -70,14 +70,14 @@ def window(qtbot: QtBot, installed: None, settings: Settings) -> MainWindow:
     """A window that was made after the distribution was installed."""
     made = MainWindow(settings)
     made.resize(1280, 800)
-    with qtbot.waitExposed(made, timeout=20_000):
+    with qtbot.waitExposed(made, timeout=60_000):
         made.show()
     made.activateWindow()
     return made
 
 
 def open_sample(qtbot: QtBot, window: MainWindow, sample: Path) -> None:
-    with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=60_000):
         window.workspace.open_file(sample)
     settle(qtbot, window)
 

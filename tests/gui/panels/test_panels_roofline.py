@@ -58,7 +58,7 @@ def test_a_click_on_a_point_highlights_its_kernels(
         if dict(roofline.work.groups[number].work.sizes)["M"] == 512
     )
     qtbot.mouseClick(panel.chart.viewport(), LEFT, pos=_position(panel, small))
-    qtbot.waitUntil(lambda: page.document.state.lit is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: page.document.state.lit is not None, timeout=60_000)
     lit = page.document.state.lit
     assert lit is not None
     capture = page.document.capture
@@ -69,7 +69,7 @@ def test_a_click_on_a_point_highlights_its_kernels(
     assert "69 % of its limit" in panel.about(1 - small)
     # Beside all points, a click removes the highlight.
     qtbot.mouseClick(panel.chart.viewport(), LEFT, pos=panel.chart.rect().center() + QPoint(0, 90))
-    qtbot.waitUntil(lambda: page.document.state.lit is None, timeout=20_000)
+    qtbot.waitUntil(lambda: page.document.state.lit is None, timeout=60_000)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

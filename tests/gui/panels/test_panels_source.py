@@ -244,7 +244,7 @@ def test_a_box_of_the_flame_graph_leads_to_its_line_and_a_double_click_zooms(
     box = next(number for number, title in enumerate(titles) if title.endswith(":3)"))
     qtbot.mouseDClick(view, LEFT, pos=view.rect_of(box).center())
     assert view.zoomed == box
-    with qtbot.waitSignal(page.document.state.source_wanted, timeout=20_000):
+    with qtbot.waitSignal(page.document.state.source_wanted, timeout=60_000):
         qtbot.mouseClick(view, LEFT, pos=view.rect_of(box).center())
     settle(qtbot, window)
     shown = window.panels.panel("source")

@@ -192,7 +192,7 @@ def test_copy_and_export_of_a_table(
     assert head.split("\t") == headers(panel)
     assert line.split("\t")[0] == cells(panel)[1][0]
     job = panel.table.export(tmp_path / "table.csv")
-    with qtbot.waitSignal(job.succeeded, timeout=20_000):
+    with qtbot.waitSignal(job.succeeded, timeout=60_000):
         pass
     with (tmp_path / "table.csv").open(newline="") as file:
         rows = list(csv.reader(file))
@@ -227,7 +227,7 @@ def test_a_tree_opens_closes_sorts_and_searches(qtbot: QtBot, window: MainWindow
     table.sort_by(0, descending=True)
     assert [row[0].split()[-1] for row in cells(panel) if "step" in row[0]] == ["3", "2", "1", "0"]
     panel.search.setText("layer 3")
-    qtbot.waitUntil(lambda: len(cells(panel)) == 8, timeout=20_000)
+    qtbot.waitUntil(lambda: len(cells(panel)) == 8, timeout=60_000)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

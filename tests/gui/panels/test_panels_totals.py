@@ -45,7 +45,7 @@ def check(
     panel.choose(report)
     page = window.tabs.current_page
     assert page is not None
-    qtbot.waitUntil(lambda: window.panels.is_settled and page.view.is_idle, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.is_settled and page.view.is_idle, timeout=60_000)
     assert panel.table.isVisible(), panel.missing.text()
     panel.table.open_all(True)
     found = list(shown(panel))

@@ -43,7 +43,7 @@ def test_the_view_is_told_of_until_an_event_is_selected(
     assert went[0].text(0).startswith("of GPU 0")
     assert went[1].text(0) == "computation"
     state.set_view(20 * MS, 40 * MS)
-    qtbot.waitUntil(lambda: panel.name.text() == "Visible range: 20.00 ms", timeout=20_000)
+    qtbot.waitUntil(lambda: panel.name.text() == "Visible range: 20.00 ms", timeout=60_000)
     settle(qtbot, window)
     assert panel.facts is not None
     (events,) = (
@@ -52,12 +52,12 @@ def test_the_view_is_told_of_until_an_event_is_selected(
     start, stop = capture.events.start, capture.events.start + capture.events.duration
     assert int(events.replace(",", "")) == np.count_nonzero((stop > 20 * MS) & (start < 40 * MS))
     state.select_range(25 * MS, 30 * MS)
-    qtbot.waitUntil(lambda: panel.name.text() == "Selected range: 5.000 ms", timeout=20_000)
+    qtbot.waitUntil(lambda: panel.name.text() == "Selected range: 5.000 ms", timeout=60_000)
     assert panel.findings.isVisible()
     state.select(0)
-    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == 0, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == 0, timeout=60_000)
     state.select(None)
-    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == -1, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == -1, timeout=60_000)
 
 
 def test_the_busiest_rows_lead_to_themselves(

@@ -45,7 +45,7 @@ def make_view(qtbot: QtBot, path: Path) -> Iterator[MakeView]:
         assert context.navigator is not None
         TimelineInput(context.navigator, CommandRunner(view, context, commands))
         made.append(view)
-        with qtbot.waitExposed(view, timeout=20_000):
+        with qtbot.waitExposed(view, timeout=60_000):
             view.show()
         wait_idle(qtbot, view)
         return view

@@ -194,7 +194,7 @@ def test_keys_are_unique() -> None:
 
 
 def shown_menu(qtbot: QtBot, view: TimelineView) -> QMenu:
-    qtbot.waitUntil(lambda: any(menu.isVisible() for menu in view.findChildren(QMenu)), timeout=20_000)
+    qtbot.waitUntil(lambda: any(menu.isVisible() for menu in view.findChildren(QMenu)), timeout=60_000)
     (menu,) = [menu for menu in view.findChildren(QMenu) if menu.isVisible()]
     return menu
 

@@ -73,7 +73,7 @@ def test_a_held_key_moves_faster_and_faster_and_is_one_undo(view: TimelineView, 
     places: list[int] = []
     view.state.view_changed.connect(lambda value: places.append(value[0]))
     qtbot.keyPress(view, Qt.Key.Key_D)
-    qtbot.waitUntil(lambda: len(places) > 25, timeout=20_000)
+    qtbot.waitUntil(lambda: len(places) > 25, timeout=60_000)
     qtbot.keyRelease(view, Qt.Key.Key_D)
     assert not view.held.is_moving
     assert places == sorted(places)

@@ -130,7 +130,7 @@ def test_a_tooltip_that_is_open_counts_from_the_new_origin(
     tooltip = page.view.canvas.tooltip
     row = int(page.document.capture.kinds["kernel"].rows[5])
     tooltip.show_event(row, QPoint(40, 40))
-    qtbot.waitUntil(tooltip.isVisible, timeout=20_000)
+    qtbot.waitUntil(tooltip.isVisible, timeout=60_000)
     before = tooltip.text()
     page.document.state.set_origin(5 * MS)
     assert tooltip.text() != before

@@ -37,7 +37,7 @@ def test_hover_names_the_event_and_the_time(view: TimelineView, qtbot: QtBot) ->
     hovered = view.state.hover
     assert hovered == event_of(view, STREAM, 72 * MS)
     assert abs((view.state.cursor_ns or 0) - 72 * MS) <= view.scene.scale.ns_per_px
-    qtbot.waitUntil(view.canvas.tooltip.isVisible, timeout=20_000)
+    qtbot.waitUntil(view.canvas.tooltip.isVisible, timeout=60_000)
     assert "ncclAllReduce_f32" in view.canvas.tooltip.text().replace("\u200b", "")
     assert view.canvas.rect().contains(view.canvas.tooltip.geometry())
     move(view, at(view, STREAM, 65 * MS))
@@ -48,7 +48,7 @@ def test_hover_names_the_event_and_the_time(view: TimelineView, qtbot: QtBot) ->
 def test_names_with_brackets_are_shown_as_they_are(view: TimelineView, qtbot: QtBot) -> None:
     view.state.set_view(20 * MS, 21 * MS)
     move(view, at(view, STREAM, 20 * MS + 200 * US))
-    qtbot.waitUntil(view.canvas.tooltip.isVisible, timeout=20_000)
+    qtbot.waitUntil(view.canvas.tooltip.isVisible, timeout=60_000)
     shown = view.canvas.tooltip.text().replace("\u200b", "")
     assert "void gemm&lt;0, 64&gt;(float*)" in shown
 

@@ -41,7 +41,7 @@ def test_a_search_in_a_worker_is_overtaken_by_the_next(
     view.search.find_text("gemm")
     assert view.search.is_running
     view.search.find_text("memcpy")
-    qtbot.waitUntil(lambda: not view.search.is_running, timeout=20_000)
+    qtbot.waitUntil(lambda: not view.search.is_running, timeout=60_000)
     QApplication.processEvents()
     assert len(view.search.result.rows) == 4
     wait_idle(qtbot, view)

@@ -29,7 +29,7 @@ MakeView = Callable[..., TimelineView]
 
 
 def wait_idle(qtbot: QtBot, view: TimelineView) -> None:
-    qtbot.waitUntil(lambda: view.is_idle, timeout=20_000)
+    qtbot.waitUntil(lambda: view.is_idle, timeout=60_000)
 
 
 def at(view: TimelineView, uri: str, time_ns: int, depth: int = 0) -> QPoint:
@@ -44,7 +44,7 @@ def at(view: TimelineView, uri: str, time_ns: int, depth: int = 0) -> QPoint:
 def write_note(qtbot: QtBot, view: TimelineView, text: str) -> None:
     """Types a note into the dialog that is open, and saves it with the keyboard."""
     qtbot.waitUntil(
-        lambda: any(dialog.isVisible() for dialog in view.findChildren(NoteDialog)), timeout=20_000
+        lambda: any(dialog.isVisible() for dialog in view.findChildren(NoteDialog)), timeout=60_000
     )
     (dialog,) = [dialog for dialog in view.findChildren(NoteDialog) if dialog.isVisible()]
     qtbot.keyClicks(dialog.text, text)

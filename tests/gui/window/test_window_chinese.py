@@ -132,7 +132,7 @@ def test_no_english_is_left_in_any_panel(
 ) -> None:
     (tmp_path / "fight.py").write_text("line\n" * 9)
     path = sample if which == "sample" else write_wait_sample(tmp_path / "waits.h5", tmp_path / "fight.py")
-    with qtbot.waitSignal(chinese.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(chinese.tabs.page_opened, timeout=60_000):
         chinese.workspace.open_file(path)
     page = chinese.tabs.timeline_page
     assert isinstance(page, CapturePage)
@@ -140,7 +140,7 @@ def test_no_english_is_left_in_any_panel(
     allowed = terms() | words_of(capture) | {word.casefold() for word in WORD.findall(str(path))}
 
     def wait() -> None:
-        qtbot.waitUntil(lambda: page.view.is_idle and chinese.panels.is_settled, timeout=20_000)
+        qtbot.waitUntil(lambda: page.view.is_idle and chinese.panels.is_settled, timeout=60_000)
 
     wait()
     found: list[str] = []
@@ -188,7 +188,7 @@ def test_no_english_is_left_in_any_panel(
 def test_states_of_threads_are_found_and_listed_in_chinese(
     qtbot: QtBot, chinese: MainWindow, sample: Path
 ) -> None:
-    with qtbot.waitSignal(chinese.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(chinese.tabs.page_opened, timeout=60_000):
         chinese.workspace.open_file(sample)
     document = chinese.workspace.current
     assert document is not None
@@ -196,12 +196,12 @@ def test_states_of_threads_are_found_and_listed_in_chinese(
     assert blocked is not None
     assert blocked in find_events(document.capture, SearchQuery("阻塞")).names
     chinese.panels.show_panel("events")
-    qtbot.waitUntil(lambda: chinese.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: chinese.panels.is_settled, timeout=60_000)
     panel = chinese.panels.panel("events")
     assert isinstance(panel, EventsPanel)
     panel.kind.setCurrentIndex(panel.kind.findData("thread_state"))
     panel.filter_column("name", "阻塞")
-    qtbot.waitUntil(lambda: chinese.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: chinese.panels.is_settled, timeout=60_000)
     model = panel.table.model_
     texts = {str(model.data(model.index(row, 2))) for row in range(model.rowCount())}
     assert texts == {"阻塞"}
@@ -214,7 +214,7 @@ def read_dialogs(qtbot: QtBot, window: MainWindow, names: tuple[str, ...], allow
         before = set(QApplication.topLevelWidgets())
         assert window.commands.run(name), name
         # What they ask of this machine and of the capture is answered.
-        qtbot.waitUntil(lambda: not background._running, timeout=20_000)
+        qtbot.waitUntil(lambda: not background._running, timeout=60_000)
         shown = [top for top in QApplication.topLevelWidgets() if top.isVisible() and top not in before]
         assert shown, name
         for dialog in shown:
@@ -294,7 +294,7 @@ def test_no_english_is_left_in_windows_of_recordings_comparisons_and_jobs(
     found = read_recording(chinese, tmp_path, allowed)
 
     def opened(path: Path) -> None:
-        with qtbot.waitSignal(chinese.tabs.page_opened, timeout=20_000):
+        with qtbot.waitSignal(chinese.tabs.page_opened, timeout=60_000):
             chinese.workspace.open_file(path)
 
     def settled() -> bool:
@@ -309,24 +309,24 @@ def test_no_english_is_left_in_windows_of_recordings_comparisons_and_jobs(
     page.document.state.select_range(0, 1_000_000)
     found += read_dialogs(qtbot, chinese, WINDOWS, allowed)
     chinese.workspace.compare(a, b)
-    qtbot.waitUntil(lambda: isinstance(chinese.workspace.front, ComparedPair), timeout=20_000)
+    qtbot.waitUntil(lambda: isinstance(chinese.workspace.front, ComparedPair), timeout=60_000)
     compared = chinese.tabs.timeline_page
     assert isinstance(compared, ComparisonPage)
-    qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=20_000)
+    qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=60_000)
     for document in compared.pair.documents:
         allowed |= words_of(document.capture)
     choice = compared.changes.choice
     assert choice.findData(METADATA) >= 0
     for place in range(choice.count()):
         choice.setCurrentIndex(place)
-        qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=20_000)
+        qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=60_000)
         found += english_in(texts_of(chinese), allowed)
     found += read_dialogs(qtbot, chinese, ("file.export_comparison",), allowed)
     chinese.workspace.open_file(job)
-    qtbot.waitUntil(lambda: isinstance(chinese.tabs.currentWidget(), JobPage), timeout=20_000)
+    qtbot.waitUntil(lambda: isinstance(chinese.tabs.currentWidget(), JobPage), timeout=60_000)
     board = chinese.tabs.currentWidget()
     assert isinstance(board, JobPage)
-    qtbot.waitUntil(lambda: board.canvas.rows.is_whole and settled(), timeout=20_000)
+    qtbot.waitUntil(lambda: board.canvas.rows.is_whole and settled(), timeout=60_000)
     for tab in range(board.tables.tabs.count()):
         board.tables.tabs.setCurrentIndex(tab)
         found += english_in(texts_of(chinese), allowed)

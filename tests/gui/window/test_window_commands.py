@@ -82,7 +82,7 @@ def test_tables_and_buttons_keep_their_keys() -> None:
 
 
 def test_a_key_of_an_unavailable_command_is_refused(qtbot: QtBot, window: MainWindow) -> None:
-    with qtbot.waitSignal(window.commands.refused, timeout=20_000) as refused:
+    with qtbot.waitSignal(window.commands.refused, timeout=60_000) as refused:
         qtbot.keyClick(window, Qt.Key.Key_F)
     assert refused.args == ["view.frame"]
 
@@ -114,14 +114,14 @@ def test_closing_a_dialog_gives_the_keyboard_back(
 ) -> None:
     page = open_page(sample)
     window.activateWindow()
-    qtbot.waitUntil(page.view.hasFocus, timeout=20_000)
+    qtbot.waitUntil(page.view.hasFocus, timeout=60_000)
     window.commands.run(command_id)
     dialog = next(entry for entry in window.findChildren(QDialog) if entry.isVisible())
-    qtbot.waitUntil(lambda: dialog.isAncestorOf(QApplication.focusWidget() or window), timeout=20_000)
+    qtbot.waitUntil(lambda: dialog.isAncestorOf(QApplication.focusWidget() or window), timeout=60_000)
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert not dialog.isVisible()
     window.activateWindow()  # a window manager does so
-    qtbot.waitUntil(page.view.hasFocus, timeout=20_000)
+    qtbot.waitUntil(page.view.hasFocus, timeout=60_000)
 
 
 def test_search_steps_through_results(
@@ -145,7 +145,7 @@ def test_search_steps_through_results(
     assert window.tool_row.matches.text() == "8 of 8"
     box.clear()
     qtbot.keyClicks(box, "/(/")
-    qtbot.waitUntil(lambda: "invalid regular expression" in window.tool_row.matches.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "invalid regular expression" in window.tool_row.matches.text(), timeout=60_000)
 
 
 def test_the_palette_finds_and_runs(
@@ -244,7 +244,7 @@ def test_the_theme_changes_everywhere_and_is_remembered(
     colors = {}
     for name in ("dark", "light", "contrast", "contrast-light"):
         window.commands.run(f"theme.{name}")
-        qtbot.waitUntil(lambda: page.view.is_idle and window.panels.is_settled, timeout=20_000)
+        qtbot.waitUntil(lambda: page.view.is_idle and window.panels.is_settled, timeout=60_000)
         assert window.workspace.settings.theme == name
         image = window.grab().toImage()
         theme = appearance().theme
@@ -311,5 +311,5 @@ def test_full_screen_and_quit(qtbot: QtBot, window: MainWindow) -> None:
     assert window.commands.is_checked("view.full_screen")
     qtbot.keyClick(window, Qt.Key.Key_F11)
     assert not window.isFullScreen()
-    with qtbot.waitSignal(window.destroyed, timeout=20_000):
+    with qtbot.waitSignal(window.destroyed, timeout=60_000):
         qtbot.keyClick(window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)

@@ -50,10 +50,10 @@ def test_a_closed_tab_leaves_no_file_open(
         page = open_page(path)
         for spec in all_panels():
             window.panels.show_panel(spec.id)
-        qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
+        qtbot.waitUntil(lambda: window.panels.is_settled, timeout=60_000)
         window.workspace.close(page.document)
         del page
-    qtbot.waitUntil(lambda: len(kept()) <= before, timeout=20_000)
+    qtbot.waitUntil(lambda: len(kept()) <= before, timeout=60_000)
 
 
 def test_a_comparison_that_is_closed_leaves_no_file_open(
@@ -63,6 +63,6 @@ def test_a_comparison_that_is_closed_leaves_no_file_open(
     qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=60_000)
     assert window.workspace.front is not None
     window.workspace.close(window.workspace.front)
-    qtbot.waitUntil(lambda: len(kept()) <= before, timeout=20_000)
+    qtbot.waitUntil(lambda: len(kept()) <= before, timeout=60_000)
     assert not window.workspace.findChildren(ComparedPair)
     assert not window.workspace.findChildren(Activity)

@@ -51,7 +51,7 @@ def use(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
     for key in KEYS:
         qtbot.keyClick(page.view, key)
         window.grab()
-    qtbot.waitUntil(lambda: page.view.is_idle, timeout=20_000)
+    qtbot.waitUntil(lambda: page.view.is_idle, timeout=60_000)
 
 
 def told(window: MainWindow) -> list[str]:
@@ -102,7 +102,7 @@ def test_a_replaced_file_can_be_opened_again(
     (text,) = told(window)
     assert text == "copy.h5: the file was replaced; the view shows the old one"
     button = next(found for found in window.message_bars.bars[0].findChildren(QPushButton) if found.text())
-    with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=60_000):
         button.click()
     assert not told(window)
     assert len(window.workspace.documents) == 1

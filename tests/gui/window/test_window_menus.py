@@ -61,21 +61,21 @@ def test_alt_and_a_letter_open_a_menu(qtbot: QtBot, window: MainWindow) -> None:
     bar = window.menuBar()
     qtbot.keyClick(window, Qt.Key.Key_V, Qt.KeyboardModifier.AltModifier)
     menu = window.menus["View"]
-    qtbot.waitUntil(menu.isVisible, timeout=20_000)
+    qtbot.waitUntil(menu.isVisible, timeout=60_000)
     qtbot.keyClick(menu, Qt.Key.Key_Escape)
     assert not menu.isVisible()
     assert bar.actions()[0].text() == "&File"
 
 
 def test_the_window_fits_a_screen_of_1024_pixels(qtbot: QtBot, spoken: MainWindow, sample: Path) -> None:
-    with qtbot.waitSignal(spoken.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(spoken.tabs.page_opened, timeout=60_000):
         spoken.workspace.open_file(sample)
     spoken.show()
     state = spoken.workspace.current.state  # type: ignore[union-attr]
     state.select_range(0, 50_000_000)
     spoken.workspace.messages.show("a very long problem " * 40, "error", "details")
     spoken.workspace.tell("a very long sentence " * 40)
-    qtbot.waitUntil(lambda: spoken.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: spoken.panels.is_settled, timeout=60_000)
     assert spoken.minimumSizeHint().width() <= 1024
     spoken.resize(1024, 700)
     assert spoken.width() == 1024

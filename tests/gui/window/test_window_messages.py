@@ -124,7 +124,7 @@ def test_success_messages_disappear_and_problems_stay(
     messages.show("a problem that stays", "warning")
     messages.show("another capture was written", "info")
     behind = next(bar for bar in window.message_bars.bars if bar.message.level == "info")
-    with qtbot.waitSignal(messages.rowsRemoved, timeout=20_000):
+    with qtbot.waitSignal(messages.rowsRemoved, timeout=60_000):
         window.message_bars.show_list().actions()[0].trigger()
     assert [message.text for message in messages.all] == ["a problem that stays"]
 
@@ -164,10 +164,10 @@ def test_a_written_file_can_be_opened_or_shown_in_its_folder(
     opened: list[QUrl] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
     window.panels.show_panel("events")
-    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=60_000)
     panel = window.panels.panel("events")
     assert isinstance(panel, EventsPanel)
-    with qtbot.waitSignal(window.workspace.messages.rowsInserted, timeout=20_000):
+    with qtbot.waitSignal(window.workspace.messages.rowsInserted, timeout=60_000):
         panel.table.export(tmp_path / "events.csv")
     (bar,) = seen(window)
     assert bar.text == f"Wrote {tmp_path / 'events.csv'}"

@@ -52,7 +52,7 @@ def test_a_failed_program_is_shown_with_its_error_and_output(
     assert show is not None
     show.click()
     assert window.panels.is_in_front("console")
-    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=60_000)
     console = window.panels.panel("console")
     assert console is not None
     texts = [text.toPlainText() for text in console.findChildren(QPlainTextEdit)]
@@ -167,7 +167,7 @@ def test_a_loss_of_less_than_a_thousandth_stands_in_the_status_line_and_about_th
     assert not window.message_bars.bars
     assert window.status_line.missing_text == "1 record lost"
     window.panels.show_panel("sources")
-    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=60_000)
     panel = window.panels.panel("sources")
     assert panel is not None
     about = [label.text() for label in panel.findChildren(QLabel)]

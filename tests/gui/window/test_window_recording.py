@@ -36,7 +36,7 @@ WAITS = "import sys, time\nprint('begun', flush=True)\nwhile True: time.sleep(0.
 def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
     # A window manager would have given the keyboard back when the last dialog was closed.
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=20_000)
+    qtbot.waitUntil(window.isActiveWindow, timeout=60_000)
     qtbot.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
     dialog = window.findChild(NewCaptureDialog)
     assert dialog is not None
@@ -117,10 +117,10 @@ def test_a_script_is_recorded_and_its_capture_opens_by_itself(
     # What stands out is the first thing that is seen of it.
     assert window.panels.is_in_front("findings")
     window.panels.show_panel("console")
-    qtbot.waitUntil(lambda: isinstance(window.panels.panel("console"), ConsolePanel), timeout=20_000)
+    qtbot.waitUntil(lambda: isinstance(window.panels.panel("console"), ConsolePanel), timeout=60_000)
     panel = window.panels.panel("console")
     assert isinstance(panel, ConsolePanel)
-    qtbot.waitUntil(lambda: "step 4" in panel.view.toPlainText(), timeout=20_000)
+    qtbot.waitUntil(lambda: "step 4" in panel.view.toPlainText(), timeout=60_000)
     assert not (tmp_path / "run.h5.spool").exists()
     assert settings.record_of(SETTINGS_KEY)["arguments"] == "'two words'"
     again = open_dialog(qtbot, window)
@@ -195,7 +195,7 @@ def test_closing_the_tab_asks_and_throws_nothing_away(
     question = question_of(page)
     qtbot.keyClick(question, Qt.Key.Key_Escape)
     qtbot.waitUntil(
-        lambda: not [box for box in page.findChildren(EndQuestion) if box.isVisible()], timeout=20_000
+        lambda: not [box for box in page.findChildren(EndQuestion) if box.isVisible()], timeout=60_000
     )
     assert page.recording.is_running
     assert not page.recording.is_stopping

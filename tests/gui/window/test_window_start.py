@@ -42,7 +42,7 @@ def test_a_recent_capture_is_shown_as_it_looked(
     path = Path(shutil.copy(sample, tmp_path / "run.h5"))
     page = open_page(path)
     events = len(page.document.capture.events)
-    qtbot.waitUntil(lambda: RecentPictures(window.workspace.settings).of(path) is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: RecentPictures(window.workspace.settings).of(path) is not None, timeout=60_000)
     qtbot.keyClick(window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
     (card,) = window.welcome.recent_cards
     assert card.isVisible()
@@ -52,7 +52,7 @@ def test_a_recent_capture_is_shown_as_it_looked(
     figures = next(text for text in texts(card) if " · " in text)
     assert "100 ms" in figures
     assert f"{events:,} events" in figures
-    with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=60_000):
         qtbot.mouseClick(card, Qt.MouseButton.LeftButton)
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_was_written_anew_has_no_picture(
     path = Path(shutil.copy(sample, tmp_path / "run.h5"))
     open_page(path)
     pictures = RecentPictures(window.workspace.settings)
-    qtbot.waitUntil(lambda: pictures.of(path) is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: pictures.of(path) is not None, timeout=60_000)
     later = path.stat().st_mtime + 3600
     os.utime(path, (later, later))
     assert pictures.of(path) is None

@@ -20,14 +20,14 @@ MOTIONS = [Qt.Key.Key_W, Qt.Key.Key_D]
 def focused(qtbot: QtBot, widget: QWidget) -> QWidget:
     """The widget, with the keyboard."""
     widget.setFocus()
-    qtbot.waitUntil(widget.hasFocus, timeout=20_000)
+    qtbot.waitUntil(widget.hasFocus, timeout=60_000)
     return widget
 
 
 def table_of(qtbot: QtBot, window: MainWindow, panel: str) -> QAbstractItemView:
     """The table of a panel, with something in it."""
     window.panels.show_panel(panel)
-    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
+    qtbot.waitUntil(lambda: window.panels.is_settled, timeout=60_000)
     shown = window.panels.panel(panel)
     assert shown is not None
     return next(
@@ -45,7 +45,7 @@ def test_held_keys_move_the_timeline_after_a_click_in_a_table(
     page = open_page(sample)
     table = table_of(qtbot, window, panel)
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, 12))
-    qtbot.waitUntil(table.hasFocus, timeout=20_000)
+    qtbot.waitUntil(table.hasFocus, timeout=60_000)
     page.document.state.set_view(40_000_000, 60_000_000)
     qtbot.keyPress(table, key)
     assert page.document.state.view != (40_000_000, 60_000_000)

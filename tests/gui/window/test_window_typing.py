@@ -40,7 +40,7 @@ def test_a_long_paste_arrives_whole_when_the_program_reads_at_last(qapp: QApplic
             pass
         return len(read) == len(pasted) + len(b"the end")
 
-    qtbot.waitUntil(has_all, timeout=30_000)
+    qtbot.waitUntil(has_all, timeout=60_000)
     assert read == pasted + b"the end"
     os.close(slave)
     process._close(master)

@@ -46,7 +46,7 @@ def workspace(qtbot: QtBot, settings: Settings) -> Iterator[Workspace]:
 @pytest.fixture
 def open_document(qtbot: QtBot, workspace: Workspace) -> OpenDocument:
     def open_it(path: Path) -> Document:
-        with qtbot.waitSignal(workspace.document_opened, timeout=20_000) as opened:
+        with qtbot.waitSignal(workspace.document_opened, timeout=60_000) as opened:
             workspace.open_file(path)
         assert opened.args is not None
         document = opened.args[0]

@@ -26,12 +26,12 @@ def test_a_job_begins_again_only_where_others_cancelled_it(qtbot: QtBot, by: str
     job = Job(_until_cancelled, owner, again=lambda: ends.append("again"))
     job.cancelled.connect(lambda: ends.append("cancelled"))
     job.launch()
-    with qtbot.waitSignal(job.finished, timeout=20_000):  # before the owner goes: the job may end at once
+    with qtbot.waitSignal(job.finished, timeout=60_000):  # before the owner goes: the job may end at once
         if by == "its owner":
             job.cancel()
         elif by == "the end of its owner":
             owner.deleteLater()
-            with qtbot.waitSignal(owner.destroyed, timeout=20_000):
+            with qtbot.waitSignal(owner.destroyed, timeout=60_000):
                 pass
         wait_for_jobs()
     expected = {"others": ["cancelled", "again"], "its owner": ["cancelled"], "the end of its owner": []}
@@ -46,7 +46,7 @@ def test_a_search_that_others_cancelled_begins_again(
     searching = Search(document)
     searching.find_text("a")
     was_running = searching.is_running
-    with qtbot.waitSignal(searching.changed, timeout=20_000):
+    with qtbot.waitSignal(searching.changed, timeout=60_000):
         wait_for_jobs()
     assert (was_running, searching.is_running) == (True, False)
     searching.shut_down()

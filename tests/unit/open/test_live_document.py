@@ -200,18 +200,18 @@ def test_a_path_that_takes_longer_than_the_next_capture_is_finished(
     live.document.grown.connect(lambda: lane.scene.adopt(live.document.capture))
     live.document.grown.connect(lane.adopt)
     lane.set_wanted(True)
-    qtbot.waitUntil(lambda: len(slow.captures) == 1, timeout=20_000)
+    qtbot.waitUntil(lambda: len(slow.captures) == 1, timeout=60_000)
     for start in (300, 400, 500):
         live.recording.add("next", start, start + 50)
         live.grow()
     assert lane.missing == ""
     slow.turns.release()
-    qtbot.waitUntil(lambda: lane.missing == "no path" and len(slow.captures) == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: lane.missing == "no path" and len(slow.captures) == 2, timeout=60_000)
     assert slow.captures[1] is live.document.capture
     slow.turns.release()
-    qtbot.waitUntil(lambda: not lane.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not lane.is_busy, timeout=60_000)
     assert slow.were_open == [True, True]
-    qtbot.waitUntil(lambda: not live.document._kept[1:], timeout=20_000)
+    qtbot.waitUntil(lambda: not live.document._kept[1:], timeout=60_000)
     lane.shut_down()
     assert not live.document._kept
 
@@ -226,12 +226,12 @@ def test_a_search_that_takes_longer_than_the_next_capture_is_finished(
     made = search.Search(document)
     document.grown.connect(made.adopt)
     made.find_text("middle")
-    qtbot.waitUntil(lambda: len(slow.captures) == 1, timeout=20_000)
+    qtbot.waitUntil(lambda: len(slow.captures) == 1, timeout=60_000)
     live.recording.add("early", 10, 20)
     live.grow()
     live.recording.add("middle", 300, 400)
     live.grow()
-    with qtbot.waitSignal(made.changed, timeout=20_000):
+    with qtbot.waitSignal(made.changed, timeout=60_000):
         slow.turns.release()
     # What was found first, by the rows and names of what is shown now.
     assert made.result.times.tolist() == [100 * MS]
@@ -239,11 +239,11 @@ def test_a_search_that_takes_longer_than_the_next_capture_is_finished(
     assert made.step(1) == live.row_of("middle") == 1
     document.state.select(1)
     assert made.position() == 0
-    with qtbot.waitSignal(made.changed, timeout=20_000):
+    with qtbot.waitSignal(made.changed, timeout=60_000):
         slow.turns.release()
     assert made.result.times.tolist() == [100 * MS, 300 * MS]
     assert slow.captures[1:] == [document.capture]
     assert slow.were_open == [True, True]
-    qtbot.waitUntil(lambda: not document._kept[1:], timeout=20_000)
+    qtbot.waitUntil(lambda: not document._kept[1:], timeout=60_000)
     made.shut_down()
     assert not document._kept

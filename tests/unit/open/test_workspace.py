@@ -104,7 +104,7 @@ def test_a_capture_replaces_its_opening_in_front(
     assert all(isinstance(item, Opening) for item in workspace.items)
     assert workspace.front is workspace.items[2]
     assert currents == []
-    qtbot.waitUntil(lambda: len(workspace.documents) == 3, timeout=20_000)
+    qtbot.waitUntil(lambda: len(workspace.documents) == 3, timeout=60_000)
     assert titles(workspace) == ["a.h5", "b.h5", "c.h5"]
     assert [document.source for document in workspace.documents] == copies
     # What opens behind what is in front stays behind it.
@@ -183,7 +183,7 @@ def test_a_broken_file_is_reported_once_and_leaves_nothing_open(
     qtbot: QtBot, workspace: Workspace, tmp_path: Path
 ) -> None:
     for _ in range(2):
-        with qtbot.waitSignal(workspace.open_failed, timeout=20_000):
+        with qtbot.waitSignal(workspace.open_failed, timeout=60_000):
             workspace.open_file(tmp_path / "missing.h5")
     (message,) = workspace.messages.all
     assert message.level == "error"
@@ -204,7 +204,7 @@ def test_an_opening_that_is_closed_is_cancelled(qtbot: QtBot, workspace: Workspa
     assert not list(workspace.items)
     assert not workspace.is_opening
     # Not `finished`: the thread emits it itself, perhaps already.
-    with qtbot.waitSignal(opening.opening_job.cancelled, timeout=20_000):
+    with qtbot.waitSignal(opening.opening_job.cancelled, timeout=60_000):
         pass
     assert opened == []
 
@@ -238,8 +238,8 @@ def test_an_activity_is_listed_until_it_has_ended(qtbot: QtBot, workspace: Works
     workspace.begin(activity)
     assert list(workspace.activities) == [activity]
     assert not list(workspace.items)
-    qtbot.waitUntil(lambda: told == [(0.5, "half")], timeout=20_000)
-    with qtbot.waitSignals([activity.ended, workspace.activities_changed], timeout=20_000):
+    qtbot.waitUntil(lambda: told == [(0.5, "half")], timeout=60_000)
+    with qtbot.waitSignals([activity.ended, workspace.activities_changed], timeout=60_000):
         go_on.set()
     assert not list(workspace.activities)
 

@@ -112,8 +112,8 @@ class GrowingSpool:
         self._kept: list[Chunk] = []
         self._last: dict[_Lane, dict[bytes, bytes]] = {}
         self._harvested: dict[int, int] = {}
-        self._former: list[tuple[int, dict[_Lane, dict[bytes, bytes]]]] = []
-        """The last records as they were at earlier times"""
+        self._former: list[tuple[int, dict[_Lane, dict[bytes, bytes]], dict[int, int]]] = []
+        """The last records as they were at earlier times, and how much of each chunk they are of"""
         self._strings: dict[int, str] = {0: ""}
         self._strings_read: dict[int, int] = {}
 
@@ -169,7 +169,8 @@ class GrowingSpool:
             since_ns = self._go_back(since_ns)
         found, recent = [], []
         for growing in self._recent:
-            skipped = self._skipped(growing, since_ns)
+            lasting = self._lasting.get(growing.chunk.record_type)
+            skipped = growing.skipped(since_ns, None if lasting is None else lasting[0])
             self._harvest(growing.chunk, skipped)
             if skipped < len(growing.chunk.payload):
                 found.append(replace(growing.chunk, payload=growing.chunk.payload[skipped:]))
@@ -180,7 +181,8 @@ class GrowingSpool:
             else:
                 recent.append(growing)
         self._recent = recent
-        self._former.append((since_ns, {lane: dict(rows) for lane, rows in self._last.items()}))
+        last = {lane: dict(rows) for lane, rows in self._last.items()}
+        self._former.append((since_ns, last, dict(self._harvested)))
         while len(self._former) > 1 and self._former[1][0] <= since_ns - LOOK_BACK_NS:
             del self._former[0]
         return found
@@ -189,14 +191,8 @@ class GrowingSpool:
         """Restore the last records as they were at or before ``since_ns``; returns that time."""
         while len(self._former) > 1 and self._former[-1][0] > since_ns:
             del self._former[-1]
-        since_ns, self._last = self._former.pop()
-        for growing in self._recent:
-            self._harvested[growing.chunk.page] = self._skipped(growing, since_ns)
+        since_ns, self._last, self._harvested = self._former.pop()
         return since_ns
-
-    def _skipped(self, growing: _Growing, since_ns: int) -> int:
-        lasting = self._lasting.get(growing.chunk.record_type)
-        return growing.skipped(since_ns, None if lasting is None else lasting[0])
 
     def _harvest(self, chunk: Chunk, stop: int) -> None:
         """Keep the last record of each lane among those that are skipped."""
@@ -239,7 +235,7 @@ def _last_rows(keys: Bytes) -> list[int]:
     count, size = keys.shape
     if size == 4:  # two numbers, usually small
         first, second = keys.view("<u2").T
-        codes = first * (np.int64(second.max()) + 1) + second
+        codes = first.astype(np.int64) * (int(second.max()) + 1) + second
         if (most := int(codes.max())) < _MOST_CODES:
             # Of assignments to the same place, the last one counts.
             last = np.full(most + 1, -1)

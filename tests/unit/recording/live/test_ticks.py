@@ -254,6 +254,23 @@ def test_only_what_is_new_is_read_however_fast_it_comes(tmp_path: Path) -> None:
             assert times[0] == START + MS
 
 
+def test_who_comes_late_and_looks_back_still_sees_what_lasts(tmp_path: Path) -> None:
+    """What the first look read whole, because nothing was known of it, is skipped when its time is asked for again."""
+    recording = Growing(tmp_path)
+    recording.push("outer", MS, thread=1, level=0)
+    for number in range(60):
+        recording.push("x", number * 100 * MS + 2 * MS, thread=1, level=1)
+        recording.pop(number * 100 * MS + 50 * MS, thread=1, level=1)
+    spools = GrowingSpools(recording.folder, passing_types(), lasting_types(), passing_places())
+    for since_ms in (3_000, 5_000, 4_000, 5_500):
+        read = [
+            spool.records(nvtx.NVTX_RANGE, nvtx.nvtx_range).values
+            for spool in spools.read(START + since_ms * MS)[0]
+        ]
+        spools.note(recording.head_ns)
+        assert START + MS in np.concatenate(read)["time_ns"].tolist(), since_ms
+
+
 def test_the_oldest_events_go_when_there_are_too_many(tmp_path: Path) -> None:
     recording = Growing(tmp_path)
     ticks, growing = Ticks(recording, tmp_path), GrowingCapture(most_events=20)

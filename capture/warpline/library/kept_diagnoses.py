@@ -1,6 +1,7 @@
 """Keeps the diagnosis of a whole capture in the user's cache, so that opening or checking it again takes no time.
 
-An entry belongs to a capture's UUID, size and time of change, and to the files of the analysis that made it.
+An entry belongs to a capture's UUID, size and time of change, and to the version and the files of the analysis that
+made it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 import warpline.analysis
 from warpline import plugins
+from warpline._version import __version__
 from warpline.analysis.findings import finding
 from warpline.analysis.findings.finding import Diagnosis
 from warpline.analysis.findings.rule import ENTRY_POINT_GROUP
@@ -34,6 +36,8 @@ WORTH_KEEPING = 200_000
 """Number of events; smaller captures are diagnosed about as fast as an entry is read."""
 _MOST_BYTES = 32 << 20
 _MOST_ENTRIES = 32
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, zlib.error)
+"""What reading a damaged entry raises; it counts as missing."""
 _VALUES = {
     value.__name__: value
     for value in (
@@ -63,11 +67,11 @@ def whole_diagnosis(
 
 def kept(place: Path, compute: Callable[[], Diagnosis]) -> Diagnosis:
     """The diagnosis in a file; else it is computed and, if it is small enough, written."""
-    # A damaged entry counts as missing.
-    with contextlib.suppress(OSError, ValueError, TypeError, LookupError, zlib.error):
+    with contextlib.suppress(OSError, *_DAMAGE):
         diagnosis = _decoded(json.loads(place.read_text("utf-8")))
         if isinstance(diagnosis, Diagnosis):
-            os.utime(place)
+            with contextlib.suppress(OSError):  # the cache may be read-only
+                os.utime(place)
             return diagnosis
     diagnosis = compute()
     with contextlib.suppress(OSError, TypeError):
@@ -112,11 +116,11 @@ def _place(capture: Capture) -> Path | None:
 
 
 def _version_of_rules() -> str:
-    """Changes with every file of the analysis. Raises OSError."""
+    """Changes with every release, and with every file of the analysis where these are files. Raises OSError."""
     folders = [Path(folder) for folder in warpline.analysis.__path__]
     files = sorted(path for folder in folders for path in folder.rglob("*.py"))
     states = [(str(path), path.stat()) for path in files]
-    return repr([(name, state.st_size, state.st_mtime_ns) for name, state in states])
+    return repr([__version__, *((name, state.st_size, state.st_mtime_ns) for name, state in states)])
 
 
 def _encoded(value: Any) -> Any:
@@ -134,9 +138,11 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
+        if value.dtype.kind != "i" or value.shape[1:] != (2,):
+            raise TypeError(f"{value.dtype} {value.shape} is no array of a diagnosis")
         # Evidence may be millions of numbers, which JSON would take seconds for.
         return {"array": b64encode(zlib.compress(value.astype("<i8").tobytes(), 1)).decode("ascii")}
-    if isinstance(value, (tuple, list)):
+    if type(value) in (tuple, list):
         return [_encoded(part) for part in value]
     name = type(value).__name__
     if _VALUES.get(name) is not type(value):
@@ -145,7 +151,7 @@ def _encoded(value: Any) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    """The value that `_encoded` was given, with tuples for lists. Raises ValueError, TypeError and LookupError."""
+    """The value that `_encoded` was given, with tuples for lists. Raises one of `_DAMAGE`."""
     if isinstance(value, list):
         return tuple(map(_decoded, value))
     if not isinstance(value, dict):

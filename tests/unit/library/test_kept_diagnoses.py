@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.unit.analysis.analysis_tools import training_capture
 
@@ -77,7 +78,11 @@ def test_a_changed_capture_or_analysis_is_diagnosed_again(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"Diagnosis": {"budget": 3}, "a": 1}', '{"os": {}}', "[[[["]
+    "content",
+    [
+        *("", "[]", "{}", '{"Diagnosis": {"budget": 3}, "a": 1}', '{"Diagnosis": []}', '{"os": {}}'),
+        pytest.param("[" * 200_000, id="deep"),
+    ],
 )
 def test_a_damaged_entry_is_made_again(capture: Capture, computed: list[str], content: str) -> None:
     whole_diagnosis(capture)
@@ -86,6 +91,24 @@ def test_a_damaged_entry_is_made_again(capture: Capture, computed: list[str], co
     whole_diagnosis(capture)
     whole_diagnosis(capture)
     assert len(computed) == 2
+
+
+def test_an_entry_of_a_read_only_cache_is_used(
+    capture: Capture, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
+        raise PermissionError
+
+    whole_diagnosis(capture)
+    monkeypatch.setattr("os.utime", refuse)
+    whole_diagnosis(capture)
+    assert len(computed) == 1
+
+
+def test_arrays_of_another_form_are_not_kept() -> None:
+    for array in (np.zeros((1, 2)), np.zeros(2, np.int64)):
+        with pytest.raises(TypeError):
+            kept_diagnoses._encoded(array)
 
 
 def test_small_captures_and_others_rules_are_not_kept(

@@ -31,7 +31,7 @@ def own_python(module: str) -> list[str]:
 
 
 def python_of_programs() -> str:
-    """The Python that runs a recorded script: this one, or in a bundle, which is no Python, the first on PATH."""
+    """The Python that runs a recorded script: this one, or the first on PATH if Warpline is a frozen bundle."""
     if getattr(sys, "frozen", False):
         return shutil.which("python3") or sys.executable
     return sys.executable

@@ -23,7 +23,7 @@ _WIDTH_PX, _HEIGHT_PX = 860, 520
 
 
 class _FileDetails(QStyledItemDelegate):
-    """Sizes and times of files as everywhere in the window."""
+    """Shows the sizes and times of files as in the rest of the window."""
 
     def initStyleOption(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

@@ -49,9 +49,7 @@ class QueryCommand:
         parser.add_argument(
             "--schema", action="store_true", help=tr("list the tables and columns of a capture instead")
         )
-        parser.add_argument(
-            "--examples", action="store_true", help=tr("print twenty questions that people ask")
-        )
+        parser.add_argument("--examples", action="store_true", help=tr("print twenty example queries"))
         parser.add_argument(
             "--format",
             choices=("table", "json", "csv"),

@@ -15,7 +15,7 @@ COMMANDS = {
     ".help": english("these commands"),
     ".tables": english("the tables of the capture"),
     ".schema [TABLE]": english("the columns of a table, or of all"),
-    ".examples": english("twenty questions that people ask"),
+    ".examples": english("twenty example queries"),
     ".quit": english("leave; so does Ctrl-D"),
 }
 

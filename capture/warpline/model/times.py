@@ -76,10 +76,10 @@ def _decimal(magnitude: int, zeros: int, decimals: int) -> str:
 
 
 def format_time(time_ns: int, resolution_ns: int = 1) -> str:
-    """A time since the start of the capture, with as many decimals as ``resolution_ns`` can tell apart.
+    """A time since the start of the capture, with as many decimals as ``resolution_ns`` needs.
 
-    The unit is seconds from one second on, else milliseconds or microseconds: ``1.234567 s``, ``12.5 ms``.
-    Integer arithmetic only, so a late time loses no nanosecond.
+    The unit is the largest of s, ms, µs and ns in which the time is at least 1: ``1.234567 s``, ``12.5 ms``.
+    Integer arithmetic keeps late times exact to the nanosecond.
     """
     sign = "-" if time_ns < 0 else ""
     magnitude = abs(time_ns)

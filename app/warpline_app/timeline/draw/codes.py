@@ -157,7 +157,7 @@ class ColorTable:
         return self._rgb[color]
 
     def custom(self, argb: int) -> int:
-        """The number of an event's own colour; its opacity is ignored."""
+        """The colour number of an event's own colour, added if it is new; its opacity is ignored."""
         key = argb & 0xF8F8F8
         number = self._custom.get(key)
         if number is None:

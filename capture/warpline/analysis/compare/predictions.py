@@ -1,4 +1,4 @@
-"""Whether the gains that the findings of A predicted came true in B."""
+"""Whether the gains predicted by A's findings came true in B."""
 
 from __future__ import annotations
 

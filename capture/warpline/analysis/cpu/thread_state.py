@@ -118,8 +118,8 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     if queued:
         notes.append(
             english(
-                "Run queue total: the kernel's total since the thread started, read about ten times a second. Waits"
-                " after the last reading are missing."
+                "Run queue total: how long the thread has waited for a core since it started, counted by the kernel."
+                " It is read about ten times a second; waits after the last reading are missing."
             )
         )
     if not counts[:, 1].any():

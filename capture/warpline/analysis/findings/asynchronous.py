@@ -93,8 +93,8 @@ def requests_finding(view: View, flight: InFlight) -> Finding:
     whole = max(view.duration_ns, 1)
     alone = int(flight.times[1])
     text = english(
-        "{count:,} asynchronous requests: up to {most:,} in flight, {average:.1f} on average. For {alone:.0f} % of "
-        "{whole} it is exactly one, for {none:.0f} % none.",
+        "{count:,} asynchronous requests: up to {most:,} in flight, {average:.1f} on average. Exactly one is "
+        "in flight for {alone:.0f} % of {whole}, none for {none:.0f} %.",
         count=len(flight.requests), most=flight.most, average=flight.average, whole=format_duration(whole),
         alone=100 * alone / whole, none=100 * int(flight.times[0]) / whole,
     )  # fmt: skip

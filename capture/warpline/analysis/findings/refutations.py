@@ -102,7 +102,7 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "gpu_occupancy": english(
             "Refuted if the kernel is as slow with fewer registers or less shared memory."
         ),
-        "gpu_clock": english("Refuted if the clock is as low when the GPU is cool and idle before."),
+        "gpu_clock": english("Refuted if the clock is as low in a run that starts on a cool, idle GPU."),
         "gpu_stream": english("Refuted if an event on the stream shows that the work had to wait."),
         "gpu_serial_streams": english("Refuted if the work on the streams depends on each other."),
         "gpu_no_launch": english("Refuted if a recording of the launches shows that they were in time."),

@@ -295,7 +295,7 @@ def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
 
 
 def _activity(view: View, target: WaitedFor, steps: Steps) -> Scope:
-    """The part of the capture from the GPU's first operation to its last, where it is idle for most of the rest."""
+    """From the GPU's first operation to its last, if that is at most half of the view; else the whole view."""
     ends = _ends_of_events(view, target, GPU_KINDS)
     if ends is None or not 0 < ends[1] - ends[0] <= (1 - _IDLE) * view.duration_ns:
         return Scope(view, steps, ())

@@ -96,7 +96,7 @@ class View:
         given = self.selection
         self.start_ns = first if given.start_ns is None else given.start_ns
         self.stop_ns = last if given.stop_ns is None else max(given.stop_ns, self.start_ns)
-        # An exported range is a range of a capture: events at its borders reach beyond it.
+        # An exported range counts as a range, not as a whole capture: events may cross its borders.
         self.is_whole = given.start_ns is None and given.stop_ns is None and not is_exported_range(capture)
         self._tracks_of_threads: dict[int, tuple[Track, ...]] | None = None
         self._spans: dict[frozenset[int], LaneSpans] = {}

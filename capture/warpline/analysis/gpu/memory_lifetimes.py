@@ -62,7 +62,7 @@ def memory_lifetimes(view: View, _options: Options) -> Table | NotRecorded:
     if lone_releases:
         notes.append(
             english(
-                "{count} releases of memory that was allocated before are left out.",
+                "{count} releases of memory allocated before this range are left out.",
                 count=f"{lone_releases:,}",
             )
         )

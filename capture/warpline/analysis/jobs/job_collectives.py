@@ -182,7 +182,7 @@ def collectives_table(traffic: list[Traffic]) -> Table | NotRecorded:
 
 
 def _bandwidth_notes(traffic: list[Traffic]) -> tuple[str, ...]:
-    """Notes that define transfer and bandwidths, and name the ranks missing for unmatched calls."""
+    """Notes that define transfer and bandwidth; if calls have no match, they also name the missing ranks."""
     notes = [
         english("Transfer: the time of the rank that came last, which waits for no one."),
         english("Bandwidths are defined as in nccl-tests: compare the bus bandwidth with that of the links."),

@@ -106,7 +106,7 @@ def _of_thread(
     place = view.capture.kinds["range"].indices_of(ranges.row)
     code = RangeNames(view).codes(place, view.names(ranges.row))
     style = styles(view, place, ranges.row)
-    # There may be many more pairs than ranges or launches, so few columns are made of them.
+    # There may be far more pairs than ranges or launches: to save memory, build few columns of pairs.
     key, first = combine_keys(combine_keys(code, style)[0][which], kernel[launch])
     one_range, one_kernel = which[first], kernel[launch[first]]
     instances = _distinct_values(key, which, len(ranges), len(first))

@@ -126,7 +126,7 @@ class EventSink:
         return row
 
     def rename(self, process: int | str, thread: int | str | None, name: str) -> None:
-        """Names a process, or a thread of it, that has events; does nothing for another one."""
+        """Names a process, or one of its threads; does nothing if it has no events."""
         name = clean_text(name)
         row = self._processes.get(process) if thread is None else self._threads.get((process, thread))
         if row is None or not name:

@@ -30,7 +30,7 @@ class ProfileTables:
         self.sample_count = 0
 
     def take(self, number: int, value: int | bytes | None) -> None:
-        """Takes a field of the profile; counts a sample."""
+        """Stores a field of the profile; samples are only counted."""
         if number == _DEFAULT and isinstance(value, int):
             self._default = value
         if not isinstance(value, bytes):

@@ -184,7 +184,7 @@ class EventStream:
     # the array of events
 
     def _events(self) -> Iterator[bytes | Scan]:
-        """Parts of the array, from after its opening bracket; leaves the buffer after the closing one."""
+        """Yields the array in parts, from its opening bracket on; then the buffer starts after the closing one."""
         wanted = self._chunk_bytes
         reach = _SHORT
         while True:

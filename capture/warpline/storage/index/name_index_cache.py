@@ -137,7 +137,7 @@ def forget_indexes() -> int:
 
 
 def _forget_old(newest: Path) -> None:
-    """Removes the indexes not used for longest."""
+    """Removes the least recently used indexes."""
     with contextlib.suppress(OSError):
         stored = [path for path in newest.parent.iterdir() if path != newest]
         by_use: Sequence[Path] = sorted(stored, key=lambda path: path.stat().st_mtime, reverse=True)

@@ -56,7 +56,7 @@ class _JointKind:
                         for piece, border in zip(pieces, borders, strict=True)
                         if border[1] > border[0]
                     ]
-            # Panels' threads and the window's ask at the same time: nobody may see a part of it.
+            # The threads of the panels and the window ask at the same time: publish only the complete list.
             self._found = sorted(found, key=lambda run: run[0].row)
         return self._found
 

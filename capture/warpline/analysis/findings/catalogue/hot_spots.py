@@ -27,8 +27,8 @@ _NATIVE_REMEDY = english(
     "compile with optimization."
 )
 _OPERATORS_REMEDY = english(
-    "To see which operators take the time, record with --trace cpu,python,steps,{source} and look at the report "
-    "operator. Lower precision, larger batches, a compiled model or a GPU make them faster."
+    "To see which operators take the time, record with --trace cpu,python,steps,{source} and look at the "
+    "operator report. Lower precision, larger batches, a compiled model or a GPU make them faster."
 )
 _WITH_OPERATORS = frozenset(("torch", "paddle"))
 """Packages whose operators a source of the same name records."""

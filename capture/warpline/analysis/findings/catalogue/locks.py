@@ -36,7 +36,9 @@ from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
-_BOUNDED = english("Nothing, if the number is meant as a limit: more at once would only share the cores.")
+_BOUNDED = english(
+    "If the semaphore is meant as a limit, keep it: more threads at once would only share the cores."
+)
 _BUSY = (int(Cause.RUNNING), int(Cause.RUNNABLE))
 _NEARLY_ALL = 0.8
 """From this share of busy cores on, more threads at once would not help."""
@@ -64,7 +66,7 @@ _LOCKS = (
         english("{title} takes {time} of {whole} ({percent:.0f} %). The lock is requested at {place}."),
         english(
             "{title} takes {time} of {whole} ({percent:.0f} %). The lock is held at {place}. All waits for locks "
-            "take {total}; where the holder itself waits, the time counts for that wait."
+            "take {total}; where the holder itself waits, the time is counted under that wait instead."
         ),
         english("Hold the lock for a shorter time, or split it: work done under it makes others wait."),
     ),
@@ -72,11 +74,11 @@ _LOCKS = (
         "semaphore",
         Cause.SEMAPHORE,
         english("Waiting for a semaphore"),
-        english("{title} takes {time} of {whole} ({percent:.0f} %). Those that it let in are at {place}."),
+        english("{title} takes {time} of {whole} ({percent:.0f} %). Its holders are at {place}."),
         english("{title} takes {time} of {whole} ({percent:.0f} %). It is requested at {place}."),
         english(
-            "{title} takes {time} of {whole} ({percent:.0f} %). Those that it let in are at {place}. All waits for "
-            "semaphores take {total}; where the holder itself waits, the time counts for that wait."
+            "{title} takes {time} of {whole} ({percent:.0f} %). Its holders are at {place}. All waits for "
+            "semaphores take {total}; where the holder itself waits, the time is counted under that wait instead."
         ),
         english("Let more threads in at once, or do less between acquiring and releasing it."),
     ),
@@ -143,7 +145,7 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
             )
         if is_bound:
             sentence = english(
-                "{sentence} Meanwhile, those that it let in keep all cores busy: it bounds the work.",
+                "{sentence} Meanwhile, its holders keep all cores busy: letting more in would not help.",
                 sentence=sentence,
             )
         yield from make_finding(

@@ -54,7 +54,7 @@ def find_requests(case: Case) -> Iterator[Finding]:
         is_inside = (case.pieces.depth[group.pieces] > 0).mean() > 0.5
         text = english(
             "{count:,} requests are sent one after another, at {place}. Waiting for their replies takes {time} of "
-            "{whole} ({percent:.0f} %), {each} for each.",
+            "{whole} ({percent:.0f} %), {each} per request.",
             count=count, place=place_known(where), each=format_duration(group.time_ns // count),
             **cost(case, group.time_ns),
         )  # fmt: skip

@@ -89,7 +89,7 @@ def find_others(case: Case) -> Iterator[Finding]:
         path = usual_path(case, group.pieces)
         where = where_of(case, group.pieces)
         text = english(
-            "{subject} waits {time} of {whole} ({percent:.0f} %) for work of other threads, mostly at {place}.",
+            "{subject} waits {time} of {whole} ({percent:.0f} %) for work in other threads, mostly at {place}.",
             subject=case.target.title,
             place=place_known(where),
             **cost(case, group.time_ns),

@@ -47,7 +47,7 @@ _TOGETHER = re.compile(r"(^|\.)(gather|wait|as_completed|TaskGroup|sleep|get|put
 _EVENT_LOOP = re.compile(r"[/\\](asyncio|trio|uvloop|anyio|tornado|curio|gevent)[/\\]")
 _REMEDY = english(
     "Start requests that do not depend on each other at the same time and await them together: asyncio.gather or a "
-    "TaskGroup, with a semaphore as limit."
+    "TaskGroup, limited by a semaphore."
 )
 
 
@@ -79,7 +79,7 @@ def find_serial_awaits(case: Case) -> Iterator[Finding]:
     where, path = _awaiting_line(case, sends), usual_path(case, pieces)
     text = english(
         "The event loop waits for one reply at a time: {count:,} requests are awaited one after another, at {place}. "
-        "That takes {time} of {whole} ({percent:.0f} %), {each} for each.",
+        "That takes {time} of {whole} ({percent:.0f} %), {each} per request.",
         count=len(sends), place=place_known(where), each=format_duration(time_ns // max(len(sends), 1)),
         **cost(case, time_ns),
     )  # fmt: skip
@@ -116,8 +116,8 @@ def find_serial_timers(case: Case) -> Iterator[Finding]:
         case, name="serial_requests", title=english("Timers awaited one after another"), text=text, pieces=pieces,
         gain_ns=case.gain_of_pieces(all_but_longest(case, pieces, case.pieces.root[pieces])), where=where,
         worst=Severity.NOTE, remedy=english(
-            "If the timers stand for work, await several calls together: asyncio.gather or a TaskGroup, with a "
-            "semaphore as limit. If they keep a pace, nothing."
+            "If the timers stand in for work, await several calls together: asyncio.gather or a TaskGroup, limited "
+            "by a semaphore. If they keep a pace, change nothing."
         ),
         refutation=english("Refuted if each call needs the result of the one before it, or if the timers keep a pace."),
     ))  # fmt: skip

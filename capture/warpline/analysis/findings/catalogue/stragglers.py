@@ -91,12 +91,12 @@ def find_stragglers(case: Case) -> Iterator[Finding]:
     where, waiting = where_of(case, pieces), where_of(case, pieces, deepest=False)
     idle = max(round(batches.workers - batches.active), 1)
     text = english_n(
-        "{batches:,} batches of tasks end with stragglers: for {time} of {whole} ({percent:.0f} %), {each} a batch, "
-        "the last task runs at {place}, while {count} other worker idles. {waiting} waits for the whole batch before "
-        "it hands out more.",
-        "{batches:,} batches of tasks end with stragglers: for {time} of {whole} ({percent:.0f} %), {each} a batch, "
-        "the last task runs at {place}, while {count} other workers idle. {waiting} waits for the whole batch before "
-        "it hands out more.",
+        "{batches:,} batches of tasks end with stragglers: while the last task runs at {place}, {count} other "
+        "worker idles. That takes {time} of {whole} ({percent:.0f} %), {each} a batch. {waiting} waits for the whole "
+        "batch before it hands out more.",
+        "{batches:,} batches of tasks end with stragglers: while the last task runs at {place}, {count} other "
+        "workers idle. That takes {time} of {whole} ({percent:.0f} %), {each} a batch. {waiting} waits for the whole "
+        "batch before it hands out more.",
         idle, batches=tails, each=format_duration(time_ns // tails), place=place_known(where),
         waiting=place_known(waiting), **cost(case, time_ns),
     )  # fmt: skip

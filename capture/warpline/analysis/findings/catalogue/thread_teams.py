@@ -79,7 +79,7 @@ def find_teams(case: Case) -> Iterator[Finding]:
     )  # fmt: skip
     if case.outside_ns >= NOTE * case.whole_ns:
         text = english(
-            "{sentence} For another {foreign}, other programs had the cores.",
+            "{sentence} Other programs used the cores for another {foreign}.",
             sentence=text, foreign=format_duration(case.outside_ns),
         )  # fmt: skip
     if place is not None:
@@ -90,7 +90,7 @@ def find_teams(case: Case) -> Iterator[Finding]:
         case, name="too_many_threads", title=english("More threads of a library than cores"), text=text, pieces=pieces,
         gain_ns=gain, where=place or where, time_ns=blocked + own_waits,
         remedy=english(
-            "Limit them to the cores that are free, divided by the processes: torch.set_num_threads, OMP_NUM_THREADS "
+            "Limit the threads of each process to its share of the free cores: torch.set_num_threads, OMP_NUM_THREADS "
             "(OpenMP), OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, cv2.setNumThreads or threadpoolctl."
         ),
     ))  # fmt: skip

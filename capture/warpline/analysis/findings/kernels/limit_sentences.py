@@ -100,7 +100,7 @@ _UNITS = {
 
 
 def _measured(case: Case) -> tuple[str, dict[str, float]]:
-    """A sentence with what the GPU's own counters measured while it computed, and the means by unit; empty without."""
+    """The means of the GPU's counters while it computed: as a sentence, empty unless all are known, and by unit."""
     busy = case.pieces_of_category(NUMBER["computation"])
     means: dict[str, float] = {}
     for unit, pattern in _UNITS.items():

@@ -319,7 +319,7 @@ class Keeper:
         if channel is None or not self._looks:
             return
         begun = time.monotonic()
-        # Awake anyway, as for a status of the recorder: waking up is what costs when nothing happens.
+        # If something else (such as the recorder's status) woke us, look a little early: that saves a wake-up.
         is_early_enough = self._tick_s == _LONGEST_TICK_S and begun >= self._next_look - _EARLY_S
         if begun < self._next_look and not is_early_enough:
             return

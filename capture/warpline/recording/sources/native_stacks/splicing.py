@@ -36,7 +36,7 @@ class Sureness(IntEnum):
 
 @dataclass(frozen=True)
 class PythonAt:
-    """The Python stack at a time: the capture's ids of stack and innermost frame, and how certain they are."""
+    """The Python stack at a given time: ids of the stack and its innermost frame, and how certain they are."""
 
     stack: int
     place: int

@@ -151,7 +151,7 @@ class _Process:
         numbers = first + np.arange(len(steps))
         session = translation.session
         if session.until_step:
-            # Another process began the recording during the step before, or ended it later.
+            # Another process may have started the recording a step early or ended it late: keep the requested steps.
             is_asked = (numbers >= session.first_step) & (numbers < session.until_step)
             steps, numbers = steps[is_asked], numbers[is_asked]
         if not len(steps) and not (has_own_steps and len(training.evaluations)):

@@ -65,9 +65,11 @@ class TraceRequests:
         chosen = self._of_requests(group)
         if payload is None or not chosen.any():
             return
-        arguments = [_arguments(text) for text in payload.table]
-        has_id = np.array([bool(_identity(values)) for values in arguments], bool)
-        for row in np.flatnonzero(chosen & has_id[payload.codes]).tolist():
+        # Of the chosen events alone: other programs have slices of these names, too, among millions of others.
+        used = np.unique(payload.codes[chosen])
+        arguments = {code: _arguments(payload.table[code]) for code in used.tolist()}
+        with_id = [code for code, values in arguments.items() if _identity(values)]
+        for row in np.flatnonzero(chosen & np.isin(payload.codes, with_id)).tolist():
             values = arguments[int(payload.codes[row])]
             start = int(group.start[row])
             stop = start + int(group.duration[row])

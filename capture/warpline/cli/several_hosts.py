@@ -38,7 +38,7 @@ def filled_in(output: Path, rank: int, host: str) -> Path:
 
 
 def output_of(output: Path, rank: int, host: str) -> Path:
-    """``run.h5`` becomes ``run-rank0-HOST.h5``, a name that says where the host or the rank stands becomes that."""
+    """``run-rank0-HOST.h5`` for ``run.h5``; ``{host}`` and ``{rank}`` in a name are filled in instead."""
     named = filled_in(output, rank, host)
     if named != output:
         return named

@@ -67,11 +67,13 @@ def engine_steps(view: View) -> EngineSteps:
         thread = view.thread_of(found.row)
         same[1:] &= thread[1:] == thread[:-1]
     found = found.take(~same)
+    texts = view.capture.strings.get(found.name.tolist())
+    parsed = {text: parse_step_name(text) for text in set(texts)}
     return EngineSteps(
         row=found.row,
         start=found.start,
         stop=found.stop,
-        names=tuple(parse_step_name(text) for text in view.capture.strings.get(found.name.tolist())),
+        names=tuple(parsed[text] for text in texts),
         is_host=is_host,
     )
 
@@ -157,13 +159,14 @@ def _named_requests(view: View, steps: EngineSteps) -> dict[int, frozenset[str]]
     table = view.capture.kinds.get("range")
     if table is None:
         return {}
-    found: dict[int, frozenset[str]] = {}
-    strings = view.capture.strings
-    for number, row in enumerate(steps.row.tolist()):
-        payload = strings[int(table.at(row).get("payload") or 0)]
-        if any(f'"{name}"' in payload for name in _IDS):
-            found[number] = _ids_in(payload)
-    return found
+    index = table.indices_of(steps.row)
+    here = np.flatnonzero(index >= 0)
+    payloads = np.ma.filled(view.column("range", "payload", index[here]), 0)
+    used, which = np.unique(payloads, return_inverse=True)
+    texts = view.capture.strings.get(used.tolist())
+    ids = [_ids_in(text) if any(f'"{name}"' in text for name in _IDS) else None for text in texts]
+    pairs = [(number, ids[place]) for number, place in zip(here.tolist(), which.tolist(), strict=True)]
+    return {number: own for number, own in pairs if own is not None}
 
 
 def _ids_in(payload: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The steps of an inference engine: requests, tokens and GPU work of each, and the time to the next step."""
+"""The steps of an inference engine: phase, requests, tokens and GPU work of each."""
 
 from __future__ import annotations
 

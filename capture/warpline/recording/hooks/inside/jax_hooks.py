@@ -55,7 +55,7 @@ def hook_annotations(profiler: Any) -> None:
 
     @functools.wraps(begin)
     def begun(self: Any) -> Any:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+        caller = str(sys._getframe(1).f_globals.get("__name__"))
         if not caller.startswith("jax."):
             self.__dict__["_warpline_start"] = now()
         return begin(self)

@@ -120,8 +120,13 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
         steps = steps_of_request(capture, row)
         if steps is None:
             return nested, launched_between(capture, _computed_from(capture, nested, start), stop)
-        work = [_launched_in(capture, step, np.empty(0, np.int64)) for step in steps.tolist()]
-        return nested, np.unique(np.concatenate([steps, *work]))[:NESTED_LIMIT]
+        found, count = [steps], len(steps)
+        for step in steps.tolist():
+            if count >= NESTED_LIMIT:  # of thousands of steps, some dozens have that much work
+                break
+            found.append(_launched_in(capture, step, np.empty(0, np.int64)))
+            count += len(found[-1])
+        return nested, np.unique(np.concatenate(found))[:NESTED_LIMIT]
     launched = _launched_in(capture, row, nested)
     requests = requests_of_step(capture, row)
     return nested, np.unique(np.concatenate([launched, requests])) if len(requests) else launched

@@ -18,6 +18,7 @@ from warpline.interchange.framework.requests import REQUEST, REQUEST_PHASE
 from warpline.model import ImportFormatError
 from warpline.storage import Capture, open_capture
 from warpline_app.panels.facts.event_facts import event_facts
+from warpline_app.timeline.model import links
 from warpline_app.timeline.model.links import related_rows
 
 MS = 1_000_000
@@ -327,6 +328,23 @@ def test_requests_steps_and_kernels_lead_to_each_other(tmp_path: Path) -> None:
         facts = event_facts(capture, int(np.asarray(capture.kinds["request"].rows)[0]))
         (section,) = [section for section in facts.sections if section.title == "Ran in 2 engine steps"]
         assert [fact.value.split()[0] for fact in section.facts] == [first, second]
+
+
+def test_no_more_steps_are_searched_than_can_be_lit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_in: list[str] = []
+    launched_in = links._launched_in
+
+    def counted(capture: Capture, row: int, nested: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        looked_in.append(_name(capture, row))
+        return launched_in(capture, row, nested)
+
+    monkeypatch.setattr(links, "_launched_in", counted)
+    monkeypatch.setattr(links, "NESTED_LIMIT", 3)
+    with serving(tmp_path) as capture:
+        first = "execute_context_1(8)_generation_0(0)"
+        second = "execute_context_1(4)_generation_1(1)"
+        assert set(lit(capture, "request", "r0")) == {first, second, "kernel 20"}
+    assert looked_in == [first]
 
 
 def test_a_step_that_names_its_requests_has_only_those(tmp_path: Path) -> None:

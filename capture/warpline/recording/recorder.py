@@ -280,6 +280,11 @@ class Recorder:
                 self._driving.add(client)
             self._resume("control")
         elif command == "mark":
+            if self._is_unused:  # the capture will begin later
+                return {
+                    "ok": False,
+                    "error": english("nothing is recorded yet; mark moments once it has begun"),
+                }
             text = self._journal.string(str(request.get("name") or "mark")[:LONGEST_MARK])
             self._journal.append_packed(records.MARK, records.mark.pack(time.monotonic_ns(), text, 0))
         elif command == "stop":

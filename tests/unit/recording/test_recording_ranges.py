@@ -94,6 +94,23 @@ def test_delay_and_duration_end_to_the_nanosecond(tmp_path: Path) -> None:
     assert seen == [OFF, ON, False, True]
 
 
+def test_a_moment_before_the_recording_begins_cannot_be_marked(tmp_path: Path) -> None:
+    """The capture begins later and could not show it."""
+    with contextlib.closing(SignalQueue()) as signals:
+        recorder = Recorder(
+            session=session_in(tmp_path, waits=True),
+            target=Scripted(iter(())),
+            signals=signals,
+            report=lambda _status: None,
+        )
+        recorder.begin(time.monotonic_ns())
+        commands = ("mark", "resume", "mark")
+        answers = [recorder._answer({"command": command, "name": command}) for command in commands]
+        recorder.abandon()
+    assert [answer["ok"] for answer in answers] == [False, True, True]
+    assert answers[0]["error"] == "nothing is recorded yet; mark moments once it has begun"
+
+
 def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It must not resume what the program has paused again."""
     followed: list[str] = []

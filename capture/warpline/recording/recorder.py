@@ -247,9 +247,11 @@ class Recorder:
         self._write_state(now, self._state, reason)
 
     def _resume(self, reason: str) -> None:
-        self._delayed = self._is_for_steps = False
+        was_for_steps, self._is_for_steps, self._delayed = self._is_for_steps, False, False
         if self._state is not RecordingState.PAUSED:
             return
+        if was_for_steps:  # which were taken back
+            self._recorded_ns = 0
         now = self._page.set_state(RecordingState.RECORDING)
         self._begin_capture(now)
         self._resumed_ns = now

@@ -111,6 +111,25 @@ def test_a_moment_before_the_recording_begins_cannot_be_marked(tmp_path: Path) -
     assert answers[0]["error"] == "nothing is recorded yet; mark moments once it has begun"
 
 
+def test_steps_that_were_taken_back_are_no_part_of_what_is_resumed_later(tmp_path: Path) -> None:
+    with contextlib.closing(SignalQueue()) as signals:
+        recorder = Recorder(
+            session=session_in(tmp_path, waits=True),
+            target=Scripted(iter(())),
+            signals=signals,
+            report=lambda _status: None,
+        )
+        recorder.begin(time.monotonic_ns())
+        recorder._answer({"command": "snapshot", "next_steps": 3})
+        for state in (ON, OFF):
+            recorder._page.set_state(state)
+            recorder._answer({"command": "status"})
+        taken_back_ns = time.monotonic_ns()
+        recorder._answer({"command": "resume"})
+        recorder.abandon()
+    assert recorder.session.start_monotonic_ns >= taken_back_ns
+
+
 def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It must not resume what the program has paused again."""
     followed: list[str] = []

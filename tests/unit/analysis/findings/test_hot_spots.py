@@ -103,14 +103,26 @@ def test_the_source_is_judged_only_when_it_is_unchanged(tmp_path: Path, is_uncha
     assert ("searching a list" in first.text) is is_unchanged
 
 
-def test_a_share_that_grows_within_its_function_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "grows"),
+    [
+        ([(number, 1) for number in range(1, 13)], True),
+        ([(2, 1)] * 12, False),
+        ([(1, 1)] * 3 + [(4, 1)] * 9, False),
+        ([(number, 13 - number) for number in range(1, 13)], False),
+        ([(1, 10)] * 6 + [(10, 1)] * 2, False),
+        ([(0, 20), (40, 0)], False),
+    ],
+    ids=["each round takes longer", "equal rounds", "a warm-up", "the other line ends", "few", "two phases"],
+)
+def test_growth_is_said_only_of_rounds_that_take_longer_and_longer(
+    tmp_path: Path, rounds: list[tuple[int, int]], grows: bool
+) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     scan, rest = [f"merge ({program}:5)"], [f"merge ({program}:4)"]
-    early, late = [scan, rest] * 10, [scan] * 19 + [rest]
-    utc_ns = time.time_ns() + 10**9
-    grows = diagnosed(tmp_path / "grows.h5", early + [scan] * 20 + late, utc_ns).findings[0]
-    assert "grows from 50 % to 95 %" in grows.text
-    # One phase after another is no growth.
-    phases = diagnosed(tmp_path / "phases.h5", [rest] * 20 + [scan] * 40, utc_ns).findings[0]
-    assert "Its share" not in phases.text
+    stacks = [stack for own, other in rounds for stack in [scan] * own + [rest] * other]
+    first = diagnosed(tmp_path / "run.h5", stacks, time.time_ns() + 10**9).findings[0]
+    assert ("the cost rises with the input" in first.text) is grows
+    if grows:
+        assert "One run of it takes 20.00 ms at first and 110.0 ms at the end" in first.text

@@ -17,6 +17,7 @@ from warpline.analysis.findings.work.native_kinds import NATIVE_FILE
 from warpline.analysis.findings.work.running_work import WorkGroup, growth, running_work
 from warpline.analysis.findings.work.shapes import opening_line
 from warpline.i18n import english, joined
+from warpline.model.times import format_duration
 
 _REMEDY = english(
     "To make the program faster, do less there: cache results that repeat, use a faster algorithm or data structure, "
@@ -145,7 +146,7 @@ def _gain_of_function(case: Case, group: WorkGroup, total_ns: int) -> int:
 
 
 def _with_counts(case: Case, group: WorkGroup, text: str) -> str:
-    """The sentence, with how often the line calls the C library and whether its share grows, where that is known."""
+    """The sentence, with how often the line calls the C library and whether it takes longer each time, where known."""
     if group.calls is not None and not group.calls.bytes:
         text = english(
             "{sentence} The line makes {count:,} {call} calls.",
@@ -156,14 +157,13 @@ def _with_counts(case: Case, group: WorkGroup, text: str) -> str:
             "{sentence} The line makes {count:,} {call} calls of {size:,.0f} bytes on average.",
             sentence=text, count=group.calls.count, call=group.calls.name, size=group.calls.mean_bytes,
         )  # fmt: skip
-    shares = growth(case, group)
-    if shares is None:
+    lengths = growth(case, group)
+    if lengths is None:
         return text
-    early, late = shares
+    early, late = map(format_duration, lengths)
     return english(
-        "{sentence} Its share of the function's time grows from {early:.0f} % to {late:.0f} %: the cost rises with the "
-        "input.",
-        sentence=text, early=100 * early, late=100 * late,
+        "{sentence} One run of it takes {early} at first and {late} at the end: the cost rises with the input.",
+        sentence=text, early=early, late=late,
     )  # fmt: skip
 
 

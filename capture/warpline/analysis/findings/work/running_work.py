@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -54,10 +55,10 @@ _CALLS_PER_OPENING = 100
 """With more calls of few bytes each for one opening, the calls are the problem, not the opening."""
 _READS, _WRITES = ("read", "readv", "pread"), ("write", "writev", "pwrite")
 _DEVICES = ("/dev/", "/proc/", "/sys/")
-_GROWN, _GROWTH = 1.5, 0.15
-"""Growth is reported from this ratio and difference between the shares in the last and first third."""
-_OTHER = 0.03
-"""Least share of a function's time on its other lines, in each third."""
+_QUARTERS, _RUNS = 4, 3
+"""Growth is looked for in so many parts of a line's runs, with so many runs each."""
+_GROWN, _STILL_GROWN = 2, 1.5
+"""Least ratio of the runs in the last part to those in the first, and to those in the second."""
 _CALLEE = 0.25
 """Least share of a line's time in the library function that is named beside it."""
 _LASTING = 0.5
@@ -154,10 +155,11 @@ def running_work(case: Case) -> RunningWork:
     )
 
 
-def growth(case: Case, group: WorkGroup) -> tuple[float, float] | None:
-    """The group's share of its function's time in the first and last third of that time, when it clearly grows.
+def growth(case: Case, group: WorkGroup) -> tuple[int, int] | None:
+    """Mean time of a run of the group's lines in the first and last quarter of its runs, ns, when runs clearly grow.
 
-    Only a function whose other lines also run in both thirds shows growth: otherwise one phase follows another.
+    A run ends when another line of the function has its turn. Runs must grow from each quarter to the next, and not
+    only after the first, which may warm up, nor because the turns of the other lines end.
     """
     if group.samples < _FEWEST:
         return None
@@ -168,19 +170,20 @@ def growth(case: Case, group: WorkGroup) -> tuple[float, float] | None:
         if sibling is not group
         and (sibling.hot.file, sibling.hot.function) == (group.hot.file, group.hot.function)
     ]
-    if not other or not len(group.pieces):
+    if not other:
         return None
-    pieces = np.concatenate([group.pieces, *other])
-    start, stop = int(case.pieces.start[pieces].min()), int(case.pieces.stop[pieces].max())
-    third = (stop - start) // 3
-    shares = []
-    for first, last in ((start, start + third), (stop - third, stop)):
-        total, own = (_time_in(case, some, first, last) for some in (pieces, group.pieces))
-        if total - own < _OTHER * total or not own:
-            return None
-        shares.append(own / total)
-    early, late = shares
-    return (early, late) if late >= _GROWN * early and late - early >= _GROWTH else None
+    pieces = np.sort(np.concatenate([group.pieces, *other]))
+    is_own = np.isin(pieces, group.pieces)
+    first = np.append(0, np.flatnonzero(np.diff(is_own)) + 1)
+    length = np.add.reduceat(case.pieces.length[pieces], first)
+    runs, turns = length[is_own[first]], length[~is_own[first]]
+    if min(len(runs), len(turns)) < _QUARTERS * _RUNS:
+        return None
+    mean = [part.mean() for part in np.array_split(runs, _QUARTERS)]
+    between = [part.mean() for part in np.array_split(turns, _QUARTERS)]
+    grows = all(early < late for early, late in itertools.pairwise(mean))
+    grows &= mean[-1] >= _GROWN * mean[0] and mean[-1] >= _STILL_GROWN * mean[1]
+    return (int(mean[0]), int(mean[-1])) if grows and _GROWN * between[-1] >= between[0] else None
 
 
 def _time_in(case: Case, pieces: Int64Array, start_ns: int, stop_ns: int) -> int:

@@ -30,7 +30,9 @@ _DONE_BY_WORKERS = tuple(
 _IDLE = tuple(map(int, (*SIGNALS, Cause.NOT_RECORDED, Cause.BLOCKED, Cause.LOCK, Cause.GIL, Cause.RUNNABLE)))
 """What a worker does without a task, or when it is about to wait for the next one."""
 _MOSTLY = 0.7
-_TASK_WAITS = (int(Cause.RESULT), int(Cause.JOIN), int(Cause.CHILD))
+_ENDS = (int(Cause.JOIN), int(Cause.CHILD))
+_UNBORN = (int(Cause.START), int(Cause.NOT_RECORDED))
+_TASK_WAITS = (int(Cause.RESULT), *_ENDS)
 
 
 def categorize_serial(
@@ -144,6 +146,9 @@ def _starts_each_later(graph: WaitGraph, waits: Int64Array, work: IntArray) -> b
     # is cut at samples, so its start says nothing.
     blocks = segments.cause[work[1:]] < Cause.RUNNABLE
     idle |= blocks & (segments.start[work[1:]] >= segments.stop[waits[:-1]])
+    # A thread or process that is joined is one task, begun when it started, whatever it waits for inside.
+    joined = one_of(segments.cause[waits[1:]], _ENDS)
+    idle &= ~joined | (at < 0) | one_of(cause, _UNBORN)
     return bool(idle.mean() > _MOSTLY)
 
 

@@ -151,6 +151,21 @@ def test_arithmetic_on_arrays_of_objects_is_followed_to_where_they_are_made() ->
     assert object_arrays(SourceFile("import numpy as np\na = np.array(rows, dtype=object)\n")) is not None
 
 
+@pytest.mark.parametrize(("made", "test"), [("", "is None"), (", dtype=float", "is None"), ("", "> 3")])
+def test_rows_of_a_database_whose_values_may_be_none_make_an_array_of_objects(made: str, test: str) -> None:
+    text = "import numpy as np\ndef load(db):\n    rows = db.execute('SELECT a, b').fetchall()\n"
+    text += f"    return np.array(rows{made})\ndef main(db):\n    table = load(db)\n"
+    text += "    for i, value in enumerate(table[:, 0]):\n"
+    text += f"        if value {test}:\n            table[i, 0] = 1.0\n    return table.T.dot(table)\n"
+    found = object_arrays(source := SourceFile(text))
+    assert (found is not None) == (made == "" and test == "is None")
+    if found is not None:
+        line = source.line(10)
+        assert found[0] == 4
+        assert line is not None
+        assert computes_with(line, found[1])
+
+
 def test_a_list_of_another_function_with_the_same_name_holds_no_objects() -> None:
     text = "import numpy as np\ndef names():\n    rows = []\n    rows.append(None)\ndef load():\n    rows = [1.0]\n"
     assert object_arrays(SourceFile(f"{text}    return np.array(rows)\n")) is None

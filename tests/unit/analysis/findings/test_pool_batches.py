@@ -98,3 +98,23 @@ def test_a_thread_for_each_task_of_a_batch_may_be_a_straggler(tmp_path: Path) ->
     threads[0] = Acts(tuple(main))
     first = findings_of(tmp_path / "joins.h5", threads)[0]
     assert (first.id, place(first), first.time_ns) == ("stragglers", "/src/app.py:5", 280 * MS)
+
+
+def test_processes_that_run_from_start_to_end_are_no_batches(tmp_path: Path) -> None:
+    starts = (f"BaseProcess.run ({PYTHON}/multiprocessing/process.py:108)",)
+    joins = (f"BaseProcess.join ({PYTHON}/multiprocessing/process.py:149)", "main (/src/app.py:12)")
+    step, report = (
+        Does(10 * MS, WaitKind.FILE, frames=("step (/src/app.py:5)", *starts)),
+        ("report (/src/app.py:7)", *starts),
+    )
+    # Each rank waits for the other at the end of a step, so that for a moment none is at work.
+    reduce = ("all_reduce (/src/app.py:6)", *starts)
+    meets, reduces = Does(2 * MS, CONDITION, 2, reduce), Does(32 * MS, CONDITION, 1, reduce)
+    threads = [
+        Acts((Does(252 * MS, WaitKind.CHILD, 1, joins),)),
+        Acts((step, Does(30 * MS, NETWORK, 3, report), meets) * 6, process=1),
+        Acts((step, reduces) * 6, process=2),
+        Acts((Does(252 * MS, SLEEP, frames=("answer (/src/app.py:30)",)),), process=3),
+    ]
+    found = findings_of(tmp_path / "ranks.h5", threads)
+    assert "stragglers" not in {finding.id for finding in found}

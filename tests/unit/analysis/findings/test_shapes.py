@@ -305,6 +305,21 @@ def test_joins_of_threads_that_all_run_are_not_one_at_a_time(tmp_path: Path) -> 
     assert findings_of(tmp_path / "later.h5", [main, *later])[0].id == "one_at_a_time"
 
 
+def test_threads_of_a_pipeline_that_are_joined_in_turn_are_not_one_at_a_time(tmp_path: Path) -> None:
+    main = Acts(
+        (*(Does(20 * MS, JOIN, number, ("run (/src/app.py:9)",)) for number in (1, 2, 3, 4)), Does(MS))
+    )
+    ask = ("ask (/src/app.py:5)",)
+    # Each stage asks for its item when the one before has ended; it has waited for it since its start.
+    stages = [
+        Acts((Does((20 * number + 1) * MS, CONDITION, number or None, GET), Does(19 * MS, NETWORK, 5, ask)))
+        for number in range(4)
+    ]
+    answers = Acts((Does(80 * MS, SLEEP, frames=("answer (/src/app.py:30)",)),), process=1)
+    ids = {finding.id for finding in findings_of(tmp_path / "stages.h5", [main, *stages, answers])}
+    assert "one_at_a_time" not in ids
+
+
 # timeout(1) waits for the signal that its child has ended.
 @pytest.mark.parametrize("wait", [WaitKind.CHILD, WaitKind.SIGNAL])
 def test_a_launcher_is_not_the_subject(tmp_path: Path, wait: WaitKind) -> None:

@@ -24,7 +24,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.handing_out import tasks_of_segments
 from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
@@ -79,6 +79,7 @@ def find_stragglers(case: Case) -> Iterator[Finding]:
     waited = (waits >= 0) & (waits != case.pieces.root)
     has_core = segments.cause[case.pieces.leaf] != Cause.RUNNABLE
     pieces = unclaimed(case, in_tail & waited & has_core)
+    pieces = pieces[_waits_for_one(case.pieces.root[pieces], at[pieces])]
     tails = len(np.unique(at[pieces]))
     if tails < _BATCHES:
         return
@@ -109,6 +110,16 @@ def find_stragglers(case: Case) -> Iterator[Finding]:
             "start the longest tasks first, or split them."
         ),
     ))  # fmt: skip
+
+
+def _waits_for_one(waits: IntArray, batch: Int64Array) -> BoolArray:
+    """Which pieces belong to a wait for a single batch: one that lasts through several hands out nothing between them.
+
+    ``waits`` and ``batch`` are the target's wait and the number of the batch of each piece.
+    """
+    pairs = np.unique(np.stack([waits, batch], axis=1), axis=0)
+    numbers, count = np.unique(pairs[:, 0], return_counts=True)
+    return ~one_of(waits, numbers[count > 1])
 
 
 def _batches(case: Case, busy: BoolArray) -> PoolBatches | None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from warpline.analysis.findings.work.source_lines import SourceFile, SourceLine, dotted, targets
 from warpline.analysis.findings.work.value_flow import ValueFlow, with_scopes
@@ -13,12 +14,14 @@ from warpline.analysis.findings.work.value_flow import ValueFlow, with_scopes
 _ARRAYS = re.compile(r"^(np|numpy)\.")
 _MAKES = re.compile(r"^(np|numpy)\.(array|asarray|asanyarray|empty|zeros|ones|full|fromiter|frompyfunc)$")
 _FROM_VALUES = re.compile(r"^(np|numpy)\.(array|asarray|asanyarray)$")
+_FETCHES = frozenset(("fetchall", "fetchmany"))
 _OBJECTS = {"object", "O", "object_"}
 _OBJECT_TYPES = re.compile(r"(^|\.)(Decimal|Fraction|mpf)$")
 _METHODS = frozenset(
     ("sum", "mean", "std", "var", "min", "max", "prod", "cumsum", "cumprod", "dot", "clip", "round", "copy",
      "reshape", "ravel", "flatten", "transpose", "take", "repeat")
 )  # fmt: skip
+_VIEWS = frozenset(("T", "flat", "real"))
 _INDICES = re.compile(
     r"^(np|numpy)\.(flatnonzero|nonzero|argwhere|isnan|isin|arg\w+|count_nonzero|shape|size|ndim|isnat)$"
 )
@@ -34,10 +37,54 @@ def object_arrays(source: SourceFile) -> tuple[int, ValueFlow] | None:
     made = frozenset(
         node for scope, node in scoped if isinstance(node, ast.Call) and _makes_objects(node, scope, objects)
     )
+    if made:
+        return min(node.lineno for node in made), _flow_of(source, made)
+    made = frozenset(node for scope, node in scoped if _makes_from_rows(node, scope, scoped))
     if not made:
         return None
-    flow = ValueFlow(made.__contains__, _operands, frees=True)
-    return min(node.lineno for node in made), flow.follow(source)
+    flow = _flow_of(source, made)
+    return (min(node.lineno for node in made), flow) if _expects_none(scoped, flow) else None
+
+
+def _flow_of(source: SourceFile, made: frozenset[ast.Call]) -> ValueFlow:
+    return ValueFlow(made.__contains__, _operands, frees=True).follow(source)
+
+
+def _makes_from_rows(node: ast.AST, scope: str, scoped: Sequence[tuple[str, ast.AST]]) -> TypeGuard[ast.Call]:
+    """``np.array(rows)`` without a type, where ``rows`` come from a database, whose NULL is ``None``."""
+    if not isinstance(node, ast.Call) or not _FROM_VALUES.search(dotted(node.func)):
+        return False
+    if len(node.args) != 1 or any(word.arg == "dtype" for word in node.keywords):
+        return False
+    values, name = [node.args[0]], dotted(node.args[0])
+    values += [
+        value
+        for other, assignment in scoped
+        if name and other == scope
+        for target, value in targets(assignment)
+        if dotted(target) == name
+    ]
+    return any(
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _FETCHES
+        for value in values
+    )
+
+
+def _expects_none(scoped: Sequence[tuple[str, ast.AST]], flow: ValueFlow) -> bool:
+    """Whether a loop over values of such an array compares one with ``None``, which no array of numbers holds."""
+    for scope, loop in scoped:
+        if not isinstance(loop, ast.For):
+            continue
+        taken = loop.iter.args if isinstance(loop.iter, ast.Call) else [loop.iter]
+        names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        if any(flow.holds(scope, value) for value in taken) and any(
+            isinstance(node, ast.Compare)
+            and dotted(node.left) in names
+            and any(isinstance(right, ast.Constant) and right.value is None for right in node.comparators)
+            for node in ast.walk(loop)
+        ):
+            return True
+    return False
 
 
 def _makes_objects(node: ast.Call, scope: str, objects: _Objects) -> bool:
@@ -126,7 +173,7 @@ def _operands(value: ast.expr) -> list[ast.expr]:
         return [value.left, value.right]
     if isinstance(value, (ast.UnaryOp, ast.Starred)):
         return [value.operand if isinstance(value, ast.UnaryOp) else value.value]
-    if isinstance(value, ast.Subscript):
+    if isinstance(value, ast.Subscript) or (isinstance(value, ast.Attribute) and value.attr in _VIEWS):
         return [value.value]
     if isinstance(value, ast.Call):
         name = dotted(value.func)

@@ -241,3 +241,21 @@ def test_replies_awaited_one_by_one_are_serial_requests(tmp_path: Path, at_once:
     assert ("Requests awaited one after another" in titles) == is_said
     if is_said:
         assert found["serial_requests"].where.line == 7
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_said"),
+    [(["send"], True), (["write"], True), ([], False)],
+    ids=["a send each", "a write each", "the program only receives"],
+)
+def test_a_request_is_something_that_the_program_sends(
+    tmp_path: Path, asked: list[str], is_said: bool
+) -> None:
+    local = "socket:[7] 127.0.0.1:80 from 127.0.0.1:4000"
+    heard = Call("recv", 20 * MS, frame=RECEIVING)
+    calls = [*(Call(name, 20_000, frame=SENDING, object=local) for name in asked), heard]
+    # What is sent on another socket asks for nothing on this one.
+    calls.append(Call("send", 20_000, frame=SENDING, object="socket:[77]"))
+    found = findings_of(tmp_path / "run.h5", calls * 20, WaitKind.NETWORK)
+    assert ("serial_requests" in found) is is_said
+    assert ("waits_for_network" in found) is not is_said

@@ -26,7 +26,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
-from warpline.analysis.findings.work.calls import POLLS, calls_during, named
+from warpline.analysis.findings.work.calls import POLLS, calls_around, calls_during, named, read_calls
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
@@ -34,6 +34,8 @@ Int64Array = npt.NDArray[np.int64]
 _REPLIES = (int(Cause.NETWORK), int(Cause.POLL))
 _WAITS = tuple(int(cause) for cause in Cause if cause < Cause.RUNNABLE and cause != Cause.GIL)
 _SERVES = re.compile(r"\baccept\b|/selectors\.py|/asyncio/|/socketserver\.py|/trio/|/uvloop/")
+_SENDS = ("send", "write", "writev")
+_SOCKET = re.compile(r"socket:\[\d+\]")
 _MANY = 16
 """Fewer requests than this would gain little from being sent at once."""
 
@@ -48,7 +50,7 @@ def find_requests(case: Case) -> Iterator[Finding]:
     for group in groups(case, pieces, case.group_of_segment[root[pieces]]):
         own = root[group.pieces]
         count = count_calls(case, own)
-        if count < _MANY or _expire(case, group.pieces):
+        if count < _MANY or _expire(case, group.pieces) or _is_only_told(case, own):
             continue
         where, path = case.where(int(own[0])), usual_path(case, group.pieces)
         is_inside = (case.pieces.depth[group.pieces] > 0).mean() > 0.5
@@ -74,6 +76,27 @@ def _expire(case: Case, pieces: Int64Array) -> bool:
     calls = calls_during(case, pieces)
     expired = named(case, calls, POLLS) & (calls.result == 0)
     return 2 * int(expired.sum()) > len(calls)
+
+
+def _is_only_told(case: Case, waits: Int64Array) -> bool:
+    """Whether some waits are for sockets on which the program sends less than once for two waits: it asks for nothing.
+
+    Unknown sockets, and sends too short to be recorded one by one, may carry requests.
+    """
+    calls, strings = case.once(read_calls), case.view.capture.strings
+    heard = calls_around(case, np.unique(waits)).object
+    sockets = {_SOCKET.match(strings[code]) if code >= 0 else None for code in np.unique(heard).tolist()}
+    names = {socket[0] for socket in sockets if socket is not None}
+    if not names or None in sockets:
+        return False
+    if "call_count" in case.view.capture.kinds:
+        counted = np.unique(case.view.events("call_count").name).tolist()
+        if any(strings[code] in _SENDS for code in counted):
+            return False
+    sends = calls.object[named(case, calls, _SENDS) & (calls.object >= 0)]
+    codes, times = np.unique(sends, return_counts=True)
+    told = zip((_SOCKET.match(strings[code]) for code in codes.tolist()), times.tolist(), strict=True)
+    return 2 * sum(count for socket, count in told if socket is not None and socket[0] in names) < len(heard)
 
 
 rules = (Rule("requests", "outside", find_requests, order=60),)

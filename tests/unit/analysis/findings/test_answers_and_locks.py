@@ -175,6 +175,47 @@ def test_the_source_of_a_sleep_tells_what_it_is_for(
     assert (found.severity, found.title) == (severity, title)
 
 
+@pytest.mark.parametrize(
+    ("source", "sleeps", "each_ms", "severity"),
+    [
+        (POLLS, 10, 2, "warning"),
+        (TESTS, 1, 20, "warning"),
+        (POLLS.replace("get_nowait", "next_line"), 10, 2, "note"),
+        (POLLS.replace("get_nowait", "next_line"), 4, 60, "note"),
+        (POLLS.replace("get_nowait", "next_line"), 10, 60, "warning"),
+        (POLLS.replace("get_nowait", "next_line"), 1, 100, "note"),
+    ],
+    ids=["it polls", "it tests", "little in all", "few", "one per item", "a pause"],
+)
+def test_a_few_short_sleeps_without_polling_are_a_note(
+    tmp_path: Path, source: str, sleeps: int, each_ms: int, severity: str
+) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(source)
+    sleep = Does(each_ms * MS, WaitKind.SLEEP, frames=(f"run ({program}:7)",))
+    work = Does(4 * each_ms * MS, frames=("work (/src/work.py:1)",))
+    start_utc_ns = program.stat().st_mtime_ns + 1
+    found = findings_of(tmp_path / "run.h5", [Acts((sleep, work) * sleeps)], start_utc_ns)
+    assert found["waits_for_sleep"].severity == severity
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "imports_ms", "rest_ms", "severity"),
+    [(20, 350, 630, "note"), (20, 600, 380, "warning"), (500, 350, 150, "warning")],
+    ids=["at the start", "most of the range", "later"],
+)
+def test_imports_at_the_start_are_a_note_below_half_of_the_range(
+    tmp_path: Path, first_ms: int, imports_ms: int, rest_ms: int, severity: str
+) -> None:
+    imports = ("_find_and_load (<frozen importlib._bootstrap>:1176)", "<module> (/src/main.py:3)")
+    work = ("work (/src/main.py:9)",)
+    does = [Does(MS, frames=work)] * first_ms + [Does(MS, frames=imports)] * imports_ms
+    # Waits for a core do not make the start longer.
+    does = [Does(100 * MS, ready=True), *does, *[Does(MS, frames=work)] * rest_ms]
+    found = findings_of(tmp_path / "run.h5", [Acts(tuple(does))])
+    assert found["imports"].severity == severity
+
+
 def test_a_holder_is_named_by_what_it_does_inside_the_block(tmp_path: Path) -> None:
     """The sample nearest to the holder may be one of the line after the block; there the lock is not held."""
     program = tmp_path / "serve.py"

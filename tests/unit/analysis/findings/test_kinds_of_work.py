@@ -133,6 +133,8 @@ def test_a_query_reads_a_whole_table_where_the_program_makes_no_index(
         ("for row in rows:\n    states.append(state.copy())\n", 2, "copied_in_loop"),
         ("flat = sum(rows, [])\n", 1, "copied_to_grow"),
         ("row = db.execute(text, (number,)).fetchone()\n", 1, "queries"),
+        ("db.executemany('INSERT INTO t VALUES (?, ?)', batch)\n", 1, "inserts"),
+        ("db.executemany('UPDATE t SET a = ? WHERE b = ?', batch)\n", 1, "queries"),
         ("name = hashlib.sha256(data).hexdigest()\n", 1, "hashed"),
         ("def fib(n):\n    return fib(n - 1) + fib(n - 2)\n", 2, "recursion"),
         ("@functools.cache\ndef fib(n):\n    return fib(n - 1) + fib(n - 2)\n", 3, ""),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.catalogue.launching import host_place
+from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import (
     CRITICAL,
     cost,
@@ -31,6 +32,8 @@ Int64Array = npt.NDArray[np.int64]
 _NOTHING = np.empty(0, np.int64)
 _LONG_IMPORTS_NS = 250_000_000
 """Shorter imports matter only in short programs."""
+_MOSTLY, _NEARLY_ALL = 0.5, 0.9
+"""Imports at the start of a program are paid once: they are a problem only where they take most of the range."""
 
 
 def find_imports(case: Case) -> Iterator[Finding]:
@@ -50,11 +53,22 @@ def find_imports(case: Case) -> Iterator[Finding]:
         "Import less or later, or keep processes alive; python -X importtime shows the cost of each module."
     )
     title = english("Importing modules")
-    worst = Severity.WARNING if gain >= max(CRITICAL * case.whole_ns, _LONG_IMPORTS_NS) else Severity.NOTE
+    least = _MOSTLY if _is_at_start(case, pieces) else CRITICAL
+    worst = Severity.WARNING if gain >= max(least * case.whole_ns, _LONG_IMPORTS_NS) else Severity.NOTE
     yield from make_finding(
         case, name="imports", title=title, text=text, pieces=pieces, gain_ns=gain, where=where, remedy=remedy,
         worst=worst,
     )  # fmt: skip
+
+
+def _is_at_start(case: Case, imports: Int64Array) -> bool:
+    """Whether little else ran or was waited for, cores apart, until nearly all of the imports were done."""
+    pieces = case.pieces
+    done = np.cumsum(pieces.length[imports])
+    end = int(pieces.stop[imports[np.searchsorted(done, _NEARLY_ALL * done[-1])]])
+    is_before = pieces.stop <= end
+    is_before[case.pieces_of_category(NUMBER["runnable"])] = False
+    return bool(done[-1] >= _MOSTLY * pieces.length[is_before].sum())
 
 
 def find_garbage(case: Case) -> Iterator[Finding]:

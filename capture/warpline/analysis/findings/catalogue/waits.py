@@ -110,6 +110,10 @@ _SHORT = 0.15
 """A wait for a thread that worked all along counts as incidental below this share of the range."""
 _MANY_SYNCS = 10
 """From this many syncs on, the program syncs for each item."""
+_FEW_SLEEPS, _BRIEF_NS = 4, 150_000_000
+"""So few sleeps, or so little sleep in all, is a pause that the program means to make, unless it polls …"""
+_MOSTLY = 0.5
+"""… or sleeps for this share of the range."""
 _SIGNAL_TITLES = {
     int(Cause.EVENT): english("Waiting for an event"),
     int(Cause.QUEUE_EMPTY): english("Waiting for a queue item"),
@@ -202,12 +206,21 @@ def _leaf_finding(
         remedy = english(
             "Wait for the event itself: a get() that blocks, Event.wait, Condition.wait or a future's result."
         )
+    elif key == "sleep" and _is_a_pause(case, calls, group.time_ns):
+        worst = Severity.NOTE
     needs = "" if is_known else for_waits(case.view.capture)
     yield from make_finding(
         case, name=name, title=title, text=text, pieces=group.pieces, gain_ns=gain, where=where, remedy=remedy,
         worst=worst, needs=needs, path=path, meanwhile=doings(case, path),
         within=within_budget(case, key, group.time_ns),
     )  # fmt: skip
+
+
+def _is_a_pause(case: Case, sleeps: int, time_ns: int) -> bool:
+    """Whether a program sleeps a few times, or shortly in all. Samples do not tell how often."""
+    if time_ns >= _MOSTLY * case.whole_ns or not case.view.were_recorded("thread_state"):
+        return False
+    return sleeps <= _FEW_SLEEPS or time_ns <= _BRIEF_NS
 
 
 def find_gil(case: Case) -> Iterator[Finding]:

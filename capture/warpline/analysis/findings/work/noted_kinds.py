@@ -14,6 +14,17 @@ NOTE = Severity.NOTE
 NOTED_KINDS: tuple[WorkKind, ...] = (
     # The first match counts.
     WorkKind(
+        key="inserts",
+        doing=english("inserting rows into a database in batches"),
+        line=queries.inserts_batches,
+        remedy=english(
+            "Insert all batches in one transaction, in the order of the key, and create indexes afterwards. Rows that "
+            "need no parsing in Python are loaded faster by the database's own import."
+        ),
+        refutation=english("Refuted if all batches are one transaction and the table has no index yet."),
+        worst=NOTE,
+    ),
+    WorkKind(
         key="queries",
         doing=english("database queries"),
         line=queries.queries,

@@ -12,6 +12,7 @@ _QUERIES = re.compile(r"\.(execute|executemany|fetchone|fetchall|fetchmany)$")
 _TABLE = re.compile(
     r"^\s*(?:select\b.*?\bfrom|delete\s+from|update)\s+[\"`\[]?(\w+)", re.IGNORECASE | re.DOTALL
 )
+_INSERT = re.compile(r"\s*(?:insert|replace)\b", re.IGNORECASE)
 _WHERE = re.compile(r"\bwhere\b(.*?)(?:\border\s+by\b|\bgroup\s+by\b|\blimit\b|$)", re.IGNORECASE | re.DOTALL)
 _COMPARED = re.compile(r"[\"`\[]?(\w+)[\"`\]]?\s*(?:=|<|>|\bin\b|\bbetween\b)", re.IGNORECASE)
 _CREATED = re.compile(
@@ -31,6 +32,16 @@ _ROW_IDS = {"rowid", "oid", "_rowid_"}
 def queries(line: SourceLine) -> bool:
     """A call of a database cursor."""
     return any(_QUERIES.search(name) for name, _ in line.calls)
+
+
+def inserts_batches(line: SourceLine) -> bool:
+    """A call of a cursor that inserts many rows at once; the statement is written in the line or assigned to a name."""
+    return any(
+        name.endswith(".executemany")
+        and bool(call.args)
+        and any(_INSERT.match(text) for text in _texts(line, call.args[0]))
+        for name, call in line.calls
+    )
 
 
 def scans_a_table(line: SourceLine) -> bool:

@@ -25,7 +25,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.calls import POLLS, calls_around, calls_during, named, read_calls
 from warpline.i18n import english
 from warpline.model.times import format_duration
@@ -78,7 +78,7 @@ def _expire(case: Case, pieces: Int64Array) -> bool:
     return 2 * int(expired.sum()) > len(calls)
 
 
-def _is_only_told(case: Case, waits: Int64Array) -> bool:
+def _is_only_told(case: Case, waits: IntArray) -> bool:
     """Whether some waits are for sockets on which the program sends less than once for two waits: it asks for nothing.
 
     Unknown sockets, and sends too short to be recorded one by one, may carry requests.
@@ -94,9 +94,11 @@ def _is_only_told(case: Case, waits: Int64Array) -> bool:
         if any(strings[code] in _SENDS for code in counted):
             return False
     sends = calls.object[named(case, calls, _SENDS) & (calls.object >= 0)]
-    codes, times = np.unique(sends, return_counts=True)
-    told = zip((_SOCKET.match(strings[code]) for code in codes.tolist()), times.tolist(), strict=True)
-    return 2 * sum(count for socket, count in told if socket is not None and socket[0] in names) < len(heard)
+    told = 0
+    for code, count in zip(*(part.tolist() for part in np.unique(sends, return_counts=True)), strict=True):
+        socket = _SOCKET.match(strings[code])
+        told += count if socket is not None and socket[0] in names else 0
+    return bool(2 * told < len(heard))
 
 
 rules = (Rule("requests", "outside", find_requests, order=60),)

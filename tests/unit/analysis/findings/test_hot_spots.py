@@ -77,6 +77,28 @@ def test_a_known_kind_of_work_is_critical_with_its_line_and_callee(tmp_path: Pat
     )
 
 
+@pytest.mark.parametrize(
+    ("rounds", "severity"),
+    [
+        ([(20, 10)], "note"),
+        ([(2, 1)] * 10, "critical"),
+        ([(1, 2), (19, 0)], "critical"),
+        ([(6, 4)], "critical"),
+    ],
+    ids=["one stretch", "again and again", "until the end", "few samples"],
+)
+def test_patterns_that_are_compiled_in_one_stretch_are_a_note(
+    tmp_path: Path, rounds: list[tuple[int, int]], severity: str
+) -> None:
+    compiling = [f"compile ({LIBRARY}/re/__init__.py:227)", "load (/src/rules.py:9)"]
+    compiling = [f"compile ({LIBRARY}/re/_compiler.py:745)", *compiling]
+    other = ["sort (/src/rules.py:20)"]
+    stacks = [stack for own, rest in rounds for stack in [compiling] * own + [other] * rest]
+    first = next(found for found in diagnosed(tmp_path / "run.h5", stacks).findings if found.where.line == 9)
+    assert first.severity == severity
+    assert ("in one stretch" in first.text) is (severity == "note")
+
+
 def test_healthy_computing_is_a_note_with_the_hottest_line(tmp_path: Path) -> None:
     stacks = [["f (/src/a.py:3)"]] * 7 + [["g (/src/a.py:9)"]] * 3
     found = diagnosed(tmp_path / "run.h5", stacks)

@@ -148,6 +148,37 @@ def test_a_stage_that_always_works_is_the_slowest(tmp_path: Path, busy_ms: int, 
     assert (place(diagnosis) == ("slow_stage", "decode", 5)) == is_slowest
 
 
+@pytest.mark.parametrize(
+    ("cores", "has_gain", "source", "says"),
+    [
+        (4, True, "put(work(item))", "run several of it in parallel"),
+        (2, False, "put(work(item))", "Every core works for this stage already"),
+        (2, False, "put(zlib.compress(item))", "Every core works for this stage already"),
+        (2, True, "put(copy.deepcopy(item))", "Copy only what changes"),
+    ],
+)
+def test_a_stage_with_as_many_workers_as_cores_gains_nothing_from_more(
+    tmp_path: Path, cores: int, has_gain: bool, source: str, says: str
+) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(f"def decode(items):\n    for item in items:\n        {source}\n")
+    os.utime(app, ns=(10**18, 10**18))
+    runs, get = f"Thread.run ({PYTHON}/threading.py:982)", f"Queue.get ({PYTHON}/queue.py:171)"
+    # Other programs take half of the time of the cores.
+    works, has_no_core = Does(20 * MS, frames=(f"decode ({app}:3)", runs)), Does(19 * MS, ready=True)
+    asks = Does(MS, WaitKind.CONDITION, 3, (get, runs))
+    one, other = (works, has_no_core, asks), (has_no_core, works, asks)
+    takes = [
+        (Does(19 * MS, WaitKind.CONDITION, by, (get, "main (/src/main.py:9)")), Does(MS)) for by in (1, 2)
+    ]
+    reads = Acts((Does(400 * MS, WaitKind.FILE, frames=("read (/src/read.py:1)", runs)),))
+    threads = [Acts((*takes[0], *takes[1]) * 10), Acts(one * 10), Acts(other * 10), reads]
+    with scene(tmp_path / "stages.h5", threads, meta={"start_utc_ns": LATER}, cores=cores) as capture:
+        stage = next(found for found in diagnose(View(capture)).findings if found.id == "slow_stage")
+    assert (stage.severity != "note", stage.gain_ns > 0) == (has_gain, has_gain)
+    assert says in stage.remedy
+
+
 def test_the_summary_names_work_before_waits_for_cores_of_others(tmp_path: Path) -> None:
     work = ("work (/src/app.py:4)",)
     threads = [Acts((Does(30 * MS, frames=work), Does(70 * MS, ready=True)) * 2)]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import NOTE, cost, line_needed, make_finding, place_of
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.hot_lines import HotLine
-from warpline.analysis.findings.work.kind import FILE_AGAIN
+from warpline.analysis.findings.work.kind import COMPILED_ONCE, FILE_AGAIN
 from warpline.analysis.findings.work.native_kinds import NATIVE_FILE
 from warpline.analysis.findings.work.running_work import WorkGroup, growth, running_work
 from warpline.analysis.findings.work.shapes import opening_line
@@ -35,6 +37,10 @@ _WITH_OPERATORS = frozenset(("torch", "paddle"))
 """Packages whose operators a source of the same name records."""
 RUNNING = english("Running")
 _NEARLY_ALL = 0.8
+_EVEN = 0.5
+"""Least share of the busiest thread's work that another one does, if the work is spread."""
+_DENSE, _AFTER = 0.5, 0.1
+"""Least share of a stretch that is the work itself, and of the range that follows it."""
 _AT_MOST = 4
 """How many kinds of work are reported."""
 _FEWEST_SAMPLES = 5
@@ -56,6 +62,8 @@ def find_hot_spots(case: Case) -> Iterator[Finding]:
 def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     kind = group.kind
     assert kind is not None
+    if kind.key == "regex_compiled" and _is_one_stretch(case, group):
+        kind = COMPILED_ONCE
     where = _where(case, group)
     fields = {**cost(case, group.time_ns), "doing": kind.doing, "place": _place(group.hot)}
     path, count = group.opened
@@ -76,14 +84,33 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     worst = kind.worst if group.samples >= _FEWEST_SAMPLES else Severity.NOTE
     removable = (case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, group.stacks)
     gain = 0
-    if group.samples >= _FEWEST_SAMPLES and kind.has_gain:
+    remedy = kind.when_spread if kind.when_spread and is_spread(case, np.flatnonzero(removable)) else ""
+    if group.samples >= _FEWEST_SAMPLES and kind.has_gain and not remedy:
         gain = case.gain_of_shares(np.where(removable, np.float32(kind.stays), np.float32(1)))
     yield from make_finding(
         case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
         text=_with_counts(case, group, text),
-        pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=kind.remedy,
+        pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=remedy or kind.remedy,
         refutation=kind.refutation, rated_ns=0 if kind.has_gain else group.time_ns,
     )  # fmt: skip
+
+
+def is_spread(case: Case, work: npt.NDArray[np.integer]) -> bool:
+    """Whether at least as many threads as there are cores share some segments of running work about evenly."""
+    spent = np.bincount(case.segments.actor[work], case.segments.length[work])
+    return case.cores > 1 and int((spent >= _EVEN * spent.max(initial=1)).sum()) >= case.cores
+
+
+def _is_one_stretch(case: Case, group: WorkGroup) -> bool:
+    """Whether a line calls ``re.compile`` again and again with little between, and other work follows."""
+    pieces = case.pieces
+    if group.hot.callee != "re.compile" or group.samples < 2 * _FEWEST_SAMPLES:
+        return False
+    start, stop = int(pieces.start[group.pieces].min()), int(pieces.stop[group.pieces].max())
+    inside = (pieces.start >= start) & (pieces.stop <= stop)
+    inside[case.pieces_of_category(NUMBER["runnable"])] = False
+    is_dense = group.time_ns >= _DENSE * int(pieces.length[inside].sum())
+    return is_dense and stop <= case.view.stop_ns - _AFTER * case.whole_ns
 
 
 def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.catalogue.hot_spots import is_spread
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
@@ -22,7 +23,7 @@ from warpline.analysis.findings.draft import (
     usual_path,
     where_of,
 )
-from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.handing_out import tasks_of_segments
@@ -77,12 +78,29 @@ def find_busy_stages(case: Case) -> Iterator[Finding]:
         if work is not None and work.kind is not None:
             text = english("{sentence} There, time goes to {doing}.", sentence=text, doing=work.kind.doing)
             remedy = work.kind.remedy
+        gain, worst = case.bounded_by_cores(case.gain_ns(leaves_like(case, group.pieces))), Severity.CRITICAL
+        is_needed = work is None or work.kind is None or work.kind.worst is Severity.NOTE
+        if is_needed and is_spread(case, _running(case, actors)):
+            # Its threads run side by side, so no GIL is in the way of more of them, but no core is left either.
+            gain, worst = 0, Severity.NOTE
+            remedy = english(
+                "Every core works for this stage already: only less work in it helps, such as a faster algorithm."
+            )
         yield from claim(case, group.pieces, make_finding(
             case, name="slow_stage", title=english("Slowest stage of a pipeline"), text=text, pieces=group.pieces,
-            gain_ns=case.bounded_by_cores(case.gain_ns(leaves_like(case, group.pieces))), where=where, path=path,
+            gain_ns=gain, where=where, path=path, worst=worst,
             meanwhile=doings(case, path),
             remedy=remedy,
         ))  # fmt: skip
+
+
+def _running(case: Case, actors: IntArray) -> IntArray:
+    """The running segments of some threads; none if these wait for the GIL for much of their time."""
+    segments = case.segments
+    own = one_of(segments.actor, actors)
+    runs = np.flatnonzero(own & one_of(segments.cause, (int(Cause.RUNNING), int(Cause.RUNNABLE))))
+    gil_ns = int(segments.length[own & (segments.cause == Cause.GIL)].sum())
+    return runs[:0] if gil_ns >= _WAITED * int(segments.length[runs].sum()) else runs
 
 
 def _is_a_call(case: Case, waiting: IntArray, stage: IntArray) -> bool:

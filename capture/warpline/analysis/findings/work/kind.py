@@ -20,7 +20,8 @@ class WorkKind:
     kind is not the problem. Without ``has_gain`` the wall time need not fall: a busy loop waits for something else.
     ``is_native`` work calls no function of a library, so time in one is something else. ``stays`` is the share (0–1)
     of the time that the remedy leaves; ``origin`` says what the line is that causes the
-    cost, where that is another one.
+    cost, where that is another one. ``when_spread`` is the remedy where every core does the work already: nothing is
+    gained then by more threads.
     """
 
     key: str
@@ -34,6 +35,7 @@ class WorkKind:
     is_native: bool = False
     stays: float = 0.0
     origin: str = ""
+    when_spread: str = ""
 
 
 EXCEPTIONS = WorkKind(
@@ -66,6 +68,14 @@ LOG_ARGUMENTS = WorkKind(
         "(%s): arguments are computed before the level is tested."
     ),
     refutation=english("Refuted if the message is written."),
+)
+COMPILED_ONCE = WorkKind(
+    key="regex_compiled_once",
+    doing=english("compiling regular expressions in one stretch"),
+    remedy=english("Nothing, if every pattern is used; otherwise compile a pattern when it is first needed."),
+    refutation=english("Refuted if a pattern is compiled more than once."),
+    worst=Severity.NOTE,
+    has_gain=False,
 )
 DROPPED_RESULTS = WorkKind(
     key="dropped_results",

@@ -235,6 +235,9 @@ KINDS: tuple[WorkKind, ...] = (
         remedy=english(
             "Do it once per content, at a lower level, with a faster algorithm, or in threads: it releases the GIL."
         ),
+        when_spread=english(
+            "Every core does it already: only less of it helps, such as a lower level or a faster algorithm."
+        ),
         refutation=english("Refuted if every content is new and needs this algorithm."),
         worst=NOTE,
     ),

@@ -118,3 +118,22 @@ def test_processes_that_run_from_start_to_end_are_no_batches(tmp_path: Path) -> 
     ]
     found = findings_of(tmp_path / "ranks.h5", threads)
     assert "stragglers" not in {finding.id for finding in found}
+
+
+@pytest.mark.parametrize("askers", [1, 2])
+def test_requests_of_the_only_thread_that_sends_them_are_one_after_another(
+    tmp_path: Path, askers: int
+) -> None:
+    ask = Does(20 * MS, NETWORK, 1 + askers, ("ask (/src/app.py:5)", "geotag (/src/app.py:7)"))
+    joins = (f"Thread.join ({PYTHON}/threading.py:1112)", "run (/src/app.py:12)")
+    answers = Does(20 * MS, SLEEP, frames=("answer (/src/app.py:30)",))
+    threads = [
+        Acts((Does(400 * MS, WaitKind.JOIN, 1, joins),)),
+        *[Acts((ask,) * 20)] * askers,
+        Acts((answers,) * 20, process=1),
+    ]
+    first = findings_of(tmp_path / "stage.h5", threads)[0]
+    assert (first.id == "serial_requests") == (askers == 1)
+    if askers == 1:
+        assert (place(first), first.time_ns, first.gain_ns) == ("/src/app.py:5", 400 * MS, 360 * MS)
+        assert "more threads for this step" in first.remedy

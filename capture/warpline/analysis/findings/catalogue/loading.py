@@ -168,7 +168,7 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
             count, time=format_duration(starts),
         )  # fmt: skip
         return (
-            _where(case, pieces),
+            where_of(case, pieces, deepest=False),
             doing,
             english("Keep the workers between epochs: persistent_workers=True."),
         )
@@ -257,22 +257,24 @@ def _for_busy_workers(case: Case, where: Where) -> str:
 
 
 def _restarts(case: Case, pieces: Int64Array) -> tuple[int, int] | None:
-    """How many workers started after others had ended, and the time until their first batch, ns; None when that is
-    less than half of the wait.
+    """How many workers started after others had ended, and the time until they loaded batches at their usual pace, ns;
+    None when that is less than half of the wait.
     """
-    first: dict[int, int] = {}
+    ready_ns: dict[int, int] = {}
     capture = case.view.capture
-    for thread, start in _fetches(case):
+    for thread, start, done in _fetches(case):
         process = capture.threads[thread].process
-        first[process] = min(first.get(process, start), start)
-    ends = [stop for worker in first if (stop := capture.processes[worker].stop_ns) is not None]
-    late = [worker for worker in first if ends and (capture.processes[worker].start_ns or 0) >= min(ends)]
+        # What a worker builds before its first item, such as a vocabulary, is part of its first batch.
+        usual = int(np.median((done - start)[1:])) if len(start) > 1 else int(done[0] - start[0])
+        ready_ns[process] = min(ready_ns.get(process, int(done[0])), max(int(done[0]) - usual, int(start[0])))
+    ends = [stop for worker in ready_ns if (stop := capture.processes[worker].stop_ns) is not None]
+    late = [worker for worker in ready_ns if ends and (capture.processes[worker].start_ns or 0) >= min(ends)]
     begin = np.array([capture.processes[worker].start_ns or 0 for worker in late], np.int64)
-    ready = np.array([first[worker] for worker in late], np.int64)
+    ready = np.array([ready_ns[worker] for worker in late], np.int64)
     covered = merge_intervals(begin, ready)
     waited = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
-    begun, done = intersect_intervals(*waited, *covered)
-    time = int((done - begun).sum())
+    begun, over = intersect_intervals(*waited, *covered)
+    time = int((over - begun).sum())
     return (len(late), time) if late and 2 * time > int(case.pieces.length[pieces].sum()) else None
 
 
@@ -327,7 +329,7 @@ def _is_in_main(case: Case, pieces: Int64Array) -> bool:
 
 def _fetching_threads(case: Case) -> set[int]:
     """Threads recorded while making batches."""
-    return {thread for thread, _start in _fetches(case)}
+    return {thread for thread, *_times in _fetches(case)}
 
 
 def _fetched_in_main(case: Case) -> tuple[Int64Array, Int64Array]:
@@ -337,18 +339,19 @@ def _fetched_in_main(case: Case) -> tuple[Int64Array, Int64Array]:
     return merge_intervals(made.start, made.stop)
 
 
-def _fetches(case: Case) -> list[tuple[int, int]]:
-    """(thread, start of its first batch) in the whole capture."""
+def _fetches(case: Case) -> list[tuple[int, Int64Array, Int64Array]]:
+    """(thread, start and stop of its batches, in order) in the whole capture."""
     capture = case.view.capture
     wanted = matching_names(capture, _FETCH)
-    first: dict[int, int] = {}
+    found: dict[int, list[tuple[int, int]]] = {}
     for own in case.view.other(Selection()).batches("phase", named=wanted) if wanted.any() else ():
         tracks = case.view.track_of(own.row)
         for track in np.unique(tracks).tolist():
-            thread, start = capture.tracks[track].thread, int(own.start[tracks == track].min())
+            thread, here = capture.tracks[track].thread, tracks == track
             if thread is not None:
-                first[thread] = min(first.get(thread, start), start)
-    return sorted(first.items())
+                times = zip(own.start[here].tolist(), own.stop[here].tolist(), strict=True)
+                found.setdefault(thread, []).extend(times)
+    return [(thread, *np.array(sorted(times), np.int64).T) for thread, times in sorted(found.items())]
 
 
 def _where(case: Case, pieces: Int64Array) -> Where:

@@ -16,6 +16,7 @@ from warpline.analysis.findings.draft import (
     cost,
     count_calls,
     doings,
+    first_in_chain,
     groups,
     make_finding,
     place_known,
@@ -41,16 +42,23 @@ _MANY = 16
 
 
 def find_requests(case: Case) -> Iterator[Finding]:
-    """Find waits of the target for replies, grouped by line."""
+    """Find waits for replies, grouped by line: of the target, or of a thread or process that it waits for."""
     segments, root = case.segments, case.pieces.root
     serves = stacks_like(case, lambda frames: any(_SERVES.search(frame) for frame in frames[:4]))
-    waits = one_of(segments.cause[root], _REPLIES) & ~serves[root] & (case.group_of_segment[root] > 0)
+    asks = one_of(segments.cause, _REPLIES) & ~serves & (case.group_of_segment > 0)
+    # What the target does itself comes first; others may wait for a file descriptor to be asked.
+    waits = np.where(
+        asks[root], root, first_in_chain(case, asks & (segments.cause == Cause.NETWORK) & (segments.by >= 0))
+    )
     # A server needs a core to compute the reply; more requests at once would not make that faster.
-    pieces = unclaimed(case, waits & one_of(segments.cause[case.pieces.leaf], _WAITS))
-    for group in groups(case, pieces, case.group_of_segment[root[pieces]]):
-        own = root[group.pieces]
+    pieces = unclaimed(case, (waits >= 0) & one_of(segments.cause[case.pieces.leaf], _WAITS))
+    for group in groups(case, pieces, case.group_of_segment[waits[pieces]]):
+        own = waits[group.pieces]
         count = count_calls(case, own)
+        is_own = bool((own == root[group.pieces]).any())
         if count < _MANY or _expire(case, group.pieces) or _is_only_told(case, own):
+            continue
+        if not (is_own or _is_alone(case, own)):
             continue
         where, path = case.where(int(own[0])), usual_path(case, group.pieces)
         is_inside = (case.pieces.depth[group.pieces] > 0).mean() > 0.5
@@ -60,15 +68,29 @@ def find_requests(case: Case) -> Iterator[Finding]:
             count=count, place=place_known(where), each=format_duration(group.time_ns // count),
             **cost(case, group.time_ns),
         )  # fmt: skip
+        remedy = english(
+            "Send requests that do not depend on each other at once, with threads or asyncio.gather, or ask for "
+            "many items in one request."
+        )
+        if not is_own:
+            remedy = english(
+                "Send requests that do not depend on each other at once, with more threads for this step, ask for many "
+                "items in one request, or send them from a thread of their own while the work goes on."
+            )
         yield from claim(case, group.pieces, make_finding(
             case, name="serial_requests", title=english("Requests sent one after another"), text=text,
             pieces=group.pieces, gain_ns=case.gain_of_pieces(all_but_longest(case, group.pieces, own)), where=where,
             path=path, meanwhile=doings(case, path), worst=Severity.CRITICAL if is_inside else Severity.WARNING,
-            remedy=english(
-                "Send requests that do not depend on each other at once, with threads or asyncio.gather, or ask for "
-                "many items in one request."
-            ),
+            remedy=remedy,
         ))  # fmt: skip
+
+
+def _is_alone(case: Case, waits: IntArray) -> bool:
+    """Whether one thread alone waits for replies at the place of some waits, each of which another process answers."""
+    segments = case.segments
+    same = case.group_of_segment == case.group_of_segment[waits[0]]
+    same &= one_of(segments.cause, _REPLIES)
+    return len(np.unique(segments.actor[same])) == 1
 
 
 def _expire(case: Case, pieces: Int64Array) -> bool:

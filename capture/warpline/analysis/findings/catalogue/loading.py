@@ -162,13 +162,14 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
     restarts = _restarts(case, pieces)
     if restarts is not None:
         count, starts = restarts
+        where = where_of(case, pieces, deepest=False)
         doing = english_n(
-            "Starting a replacement worker takes {time} of it.",
-            "Starting {count} replacement workers takes {time} of it.",
-            count, time=format_duration(starts),
+            "Starting a replacement worker takes {time} of it, at {place}.",
+            "Starting {count} replacement workers takes {time} of it, at {place}.",
+            count, time=format_duration(starts), place=place_known(where),
         )  # fmt: skip
         return (
-            where_of(case, pieces, deepest=False),
+            where,
             doing,
             english("Keep the workers between epochs: persistent_workers=True."),
         )

@@ -103,14 +103,20 @@ def is_spread(case: Case, work: npt.NDArray[np.integer]) -> bool:
 
 def _is_one_stretch(case: Case, group: WorkGroup) -> bool:
     """Whether a line calls ``re.compile`` again and again with little between, and other work follows."""
-    pieces = case.pieces
-    if group.hot.callee != "re.compile" or group.samples < 2 * _FEWEST_SAMPLES:
+    pieces, is_known = case.pieces, group.hot.line is not None
+    if group.hot.callee != "re.compile" or not (is_known or group.samples >= 2 * _FEWEST_SAMPLES):
         return False
-    start, stop = int(pieces.start[group.pieces].min()), int(pieces.stop[group.pieces].max())
-    inside = (pieces.start >= start) & (pieces.stop <= stop)
+    # Running code is that of the nearest sample, which at the edges may be another line's: only samples tell the ends.
+    _thread, times, stacks = case.threads.samples
+    sampled = times[np.isin(stacks, group.stacks)]
+    if len(sampled) < _FEWEST_SAMPLES:
+        return False
+    first, last = int(sampled.min()), int(sampled.max())
+    inside = (pieces.stop > first) & (pieces.start < last)
     inside[case.pieces_of_category(NUMBER["runnable"])] = False
-    is_dense = group.time_ns >= _DENSE * int(pieces.length[inside].sum())
-    return is_dense and stop <= case.view.stop_ns - _AFTER * case.whole_ns
+    own = inside[group.pieces]
+    is_dense = pieces.length[group.pieces[own]].sum() >= _DENSE * pieces.length[inside].sum()
+    return bool(is_dense and last <= case.view.stop_ns - _AFTER * case.whole_ns)
 
 
 def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:

@@ -112,7 +112,7 @@ _MANY_SYNCS = 10
 """From this many syncs on, the program syncs for each item."""
 _FEW_SLEEPS, _BRIEF_NS = 4, 150_000_000
 """So few sleeps, or so little sleep in all, is a pause that the program means to make, unless it polls …"""
-_MOSTLY = 0.5
+_MOSTLY = 0.8
 """… or sleeps for this share of the range."""
 _SIGNAL_TITLES = {
     int(Cause.EVENT): english("Waiting for an event"),

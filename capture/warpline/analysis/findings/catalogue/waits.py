@@ -206,7 +206,7 @@ def _leaf_finding(
         remedy = english(
             "Wait for the event itself: a get() that blocks, Event.wait, Condition.wait or a future's result."
         )
-    elif key == "sleep" and _is_a_pause(case, calls, group.time_ns):
+    elif key == "sleep" and where.file and _is_a_pause(case, calls, group.time_ns):
         worst = Severity.NOTE
     needs = "" if is_known else for_waits(case.view.capture)
     yield from make_finding(
@@ -217,7 +217,7 @@ def _leaf_finding(
 
 
 def _is_a_pause(case: Case, sleeps: int, time_ns: int) -> bool:
-    """Whether a program sleeps a few times, or shortly in all. Samples do not tell how often."""
+    """Whether a program sleeps a few times, or shortly in all, at a known line. Samples do not tell how often."""
     if time_ns >= _MOSTLY * case.whole_ns or not case.view.were_recorded("thread_state"):
         return False
     return sleeps <= _FEW_SLEEPS or time_ns <= _BRIEF_NS

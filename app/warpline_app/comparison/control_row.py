@@ -7,11 +7,12 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QW
 
 from warpline.analysis.compare.comparison_text import (
     alignment_text,
-    prediction_text,
+    failure_text,
     signed_duration,
     signed_percent,
     verdict,
 )
+from warpline.analysis.compare.predictions import prediction_text
 from warpline.i18n import english, sentences, tr, translated
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import PlainLabel, plain
@@ -84,6 +85,7 @@ class ControlRow(QWidget):
         comparison = self._pair.comparison
         percent = signed_percent(comparison.a.total_ns, comparison.b.total_ns)
         self.result.setText(f"B − A: {signed_duration(comparison.difference_ns)}  {percent}")
-        text = sentences((prediction_text(comparison), verdict(comparison), alignment_text(comparison)))
+        texts = (prediction_text(comparison.predictions), verdict(comparison), alignment_text(comparison))
+        text = sentences((failure_text(comparison), *texts))
         self.verdict_label.setText(text)
         self.verdict_label.setToolTip(plain(text))

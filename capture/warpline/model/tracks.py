@@ -114,6 +114,9 @@ class Source:
     remedy: str = ""
 
 
+_STOPPED = (Signals.SIGINT, Signals.SIGTERM)
+
+
 @dataclass(frozen=True)
 class ProgramEnd:
     """How the recorded program ended: exit status as a shell reports it, signal, and last lines of standard error.
@@ -130,6 +133,13 @@ class ProgramEnd:
         """The signal that ended it, None without one: for a program run in a shell, status 128 + n stands for n."""
         status = self.exit_status or 0
         return status - 128 if self.exit_signal is None and signal_name(status - 128) else self.exit_signal
+
+    @property
+    def failure(self) -> int:
+        """The exit status of a program that failed; 0 of one that did not, that somebody stopped, or that goes on."""
+        if self.signal in _STOPPED:
+            return 0
+        return self.exit_status or (128 + self.signal if self.signal else 0)
 
     @property
     def last_words(self) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QPushButton, QRadioButton
 from pytestqt.qtbot import QtBot
 from tests.gui.comparison.comparison_sample import US, write_run
 
-from warpline.analysis.compare.comparison_text import prediction_text
+from warpline.analysis.compare.predictions import prediction_text
 from warpline.cli import main
 from warpline.model import Flag
 from warpline.storage import CaptureBuilder
@@ -63,7 +63,7 @@ def test_what_is_compared_is_shown_beginning_at_the_same_place(page: ComparisonP
 def test_a_prediction_that_came_true_is_shown_above_the_timelines(page: ComparisonPage) -> None:
     comparison = page.pair.comparison
     assert comparison.predictions
-    assert page.controls.verdict_label.text().startswith(prediction_text(comparison))
+    assert page.controls.verdict_label.text().startswith(prediction_text(comparison.predictions))
 
 
 def test_keys_move_both_and_go_to_the_one_that_was_clicked(

@@ -39,6 +39,7 @@ def comparison_json(comparison: Comparison, judged: Sequence[Judgement] = ()) ->
                 "line": prediction.where.line,
                 "function": prediction.where.function or None,
                 "predicted_ns": prediction.predicted_ns,
+                "checked_ns": prediction.checked_ns,
                 "gained_ns": prediction.gained_ns,
             }
             for prediction in comparison.predictions

@@ -11,10 +11,10 @@ from warpline.analysis.compare.comparison_text import (
     alignment_text,
     difference_text,
     fact_rows,
+    failure_text,
     largest,
     marked,
     noise_text,
-    prediction_text,
     rules_text,
     share_text,
     signed_duration,
@@ -22,6 +22,7 @@ from warpline.analysis.compare.comparison_text import (
     value_text,
     verdict,
 )
+from warpline.analysis.compare.predictions import prediction_text
 from warpline.analysis.compare.tables import TableComparison
 from warpline.analysis.compare.waterfall import TimePart
 from warpline.i18n import sentences, tr, tr_n, translated
@@ -64,7 +65,8 @@ def comparison_page(comparison: Comparison, title: str = "") -> str:
     result = f"B − A: {signed_duration(comparison.difference_ns)} · {signed_percent(a.total_ns, b.total_ns)}".strip(
         " ·"
     )
-    summary = sentences((prediction_text(comparison), verdict(comparison), alignment_text(comparison)))
+    texts = (prediction_text(comparison.predictions), verdict(comparison), alignment_text(comparison))
+    summary = sentences((failure_text(comparison), *texts))
     parts = [
         f"<h1>{heading}</h1><p class='sides'>{sides}</p>",
         f"<p><b>{html.escape(result)}</b> {html.escape(summary)}</p>",

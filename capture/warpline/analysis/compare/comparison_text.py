@@ -10,13 +10,13 @@ from warpline.analysis.compare.comparison import Comparison, Side
 from warpline.analysis.compare.gate import Judgement
 from warpline.analysis.compare.metadata import GROUPS, FactChange
 from warpline.analysis.compare.names import lines_of
+from warpline.analysis.compare.predictions import prediction_text
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
-from warpline.analysis.findings.draft import place_of
 from warpline.analysis.framework.column import Role
 from warpline.analysis.framework.fitting import fit_names
-from warpline.i18n import tr, tr_n, translated
+from warpline.i18n import sentences, tr, tr_n, translated
 from warpline.model.markdown import markdown_text
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
@@ -132,6 +132,20 @@ def alignment_text(comparison: Comparison) -> str:
     return text
 
 
+def failure_text(comparison: Comparison) -> str:
+    """A sentence about the programs that failed; empty for none."""
+    return sentences(
+        tr(
+            "{side} failed with status {status}: what it did not reach is missing, so a difference is neither gain nor "
+            "loss.",
+            side=letter,
+            status=side.run.capture.program_end.failure,
+        )
+        for letter, side in (("A", comparison.a), ("B", comparison.b))
+        if side.run.capture.program_end.failure
+    )
+
+
 def verdict(comparison: Comparison) -> str:
     """A sentence about whether the difference is more than noise, and how that was measured."""
     varied = comparison.variation
@@ -157,40 +171,6 @@ def verdict(comparison: Comparison) -> str:
             high=high,
         )
     return f"{text} · {basis_text(varied)}."
-
-
-def prediction_text(comparison: Comparison) -> str:
-    """A sentence about the finding with the largest predicted gain that is cured in B; empty for none."""
-    if not comparison.predictions:
-        return ""
-    first = comparison.predictions[0]
-    fields = {
-        "title": translated(first.title),
-        "place": place_of(first.where) or tr("an unrecorded place"),
-        "predicted": format_duration(first.predicted_ns),
-        "gained": format_duration(abs(first.gained_ns)),
-    }
-    if first.gained_ns < 0:
-        return tr(
-            "A finding is gone. {title}, {place}: predicted gain up to {predicted}, but B takes {gained} longer.",
-            **fields,
-        )
-    if first.together > 1:
-        return tr(
-            "{count} findings are gone or smaller. {title}, {place}: predicted gain up to {predicted}; actual gain of "
-            "all {gained}.",
-            count=first.together,
-            **fields,
-        )
-    if not first.is_gone:
-        return tr(
-            "A finding is smaller. {title}, {place}: predicted gain up to {predicted}, actual gain {gained}.",
-            **fields,
-        )
-    return tr(
-        "A finding is gone. {title}, {place}: predicted gain up to {predicted}, actual gain {gained}.",
-        **fields,
-    )
 
 
 def basis_text(varied: Variation) -> str:
@@ -255,7 +235,9 @@ def comparison_lines(
     lines += writer.facts(comparison)
     lines += [
         alignment_text(comparison),
-        *filter(None, [verdict(comparison), prediction_text(comparison)]),
+        *filter(
+            None, [failure_text(comparison), verdict(comparison), prediction_text(comparison.predictions)]
+        ),
         "",
     ]
     rows = [_total_row(comparison.a, comparison.b)]

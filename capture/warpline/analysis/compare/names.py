@@ -53,6 +53,7 @@ RULES: tuple[NameRule, ...] = (
     NameRule(
         "folder", english("folders of source files"), _pattern(r" \([^()]*/([^/()]+\.\w+)\)$", r" (…/\1)")
     ),
+    NameRule("file", english("names of source files"), _pattern(r"(?<=\S) \(…/[^/()]+\.\w+\)$", " (…)")),
     NameRule("number", english("thread and process ids"), _pattern(r" \(\d+\)$", "")),
     NameRule("address", english("addresses"), _pattern(r"0x[0-9a-fA-F]{5,}", "0x…")),
     NameRule("template", english("template arguments"), _without_template_arguments),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpline.analysis.findings.diagnose import diagnose
+from warpline.analysis.findings.draft import place_of
 from warpline.analysis.findings.finding import Diagnosis, Finding, Severity, Where, is_visible
 from warpline.analysis.framework.selection import View
+from warpline.i18n import tr, translated
+from warpline.model.times import format_duration
 
 AT_MOST_EVENTS = 2_000_000
 """Larger captures are not diagnosed for a comparison: it would take too long."""
@@ -20,8 +24,9 @@ _SMALLER = 0.5
 class Prediction:
     """A critical finding or warning of A that is gone or much smaller in B.
 
-    ``predicted_ns`` is its upper bound, scaled to what is compared, less what remains in B; ``gained_ns`` how much
-    shorter B is, without waits for cores. ``together`` is how many findings are cured: they share what was gained.
+    ``predicted_ns`` is its upper bound, scaled to what is compared, less what remains in B; ``checked_ns`` is the bound
+    in the range that `check` judges. ``gained_ns`` is how much shorter B is, without waits for cores. ``together`` is
+    how many findings are cured: they share what was gained.
     """
 
     id: str
@@ -29,6 +34,7 @@ class Prediction:
     where: Where
     predicted_ns: int
     gained_ns: int
+    checked_ns: int
     is_gone: bool = True
     together: int = 1
 
@@ -41,11 +47,14 @@ class Prediction:
 def find_predictions(
     a: View, b: View, compared_ns: tuple[int, int], gained_ns: int
 ) -> tuple[Prediction, ...]:
-    """The findings of A that are cured in B, largest predicted gain first; none for large captures.
+    """The findings of A that are cured in B, largest predicted gain first; none for large captures and failed programs.
 
     ``compared_ns`` are the lengths that are compared, ``gained_ns`` how much shorter B is.
     """
-    if any(len(view.capture.events.start) > AT_MOST_EVENTS for view in (a, b)):
+    views = (a, b)
+    if any(
+        len(view.capture.events.start) > AT_MOST_EVENTS or view.capture.program_end.failure for view in views
+    ):
         return ()
     before, after = diagnose(a), diagnose(b)
     if before.budget is None or after.budget is None:
@@ -69,6 +78,7 @@ def find_predictions(
             where=finding.where,
             predicted_ns=predicted_ns,
             gained_ns=gained_ns,
+            checked_ns=finding.gain_ns,
             is_gone=is_gone,
             together=len(cured),
         )
@@ -80,3 +90,48 @@ def _same(finding: Finding, diagnosis: Diagnosis) -> list[Finding]:
     """The findings of a diagnosis with the same cause and function; lines move when a program changes."""
     key = finding.id, finding.title, finding.where.function
     return [other for other in diagnosis.findings if (other.id, other.title, other.where.function) == key]
+
+
+def prediction_text(predictions: Sequence[Prediction]) -> str:
+    """Sentences about the finding with the largest predicted gain that is cured in B; empty for none."""
+    if not predictions:
+        return ""
+    first = predictions[0]
+    text = _prediction_sentence(first)
+    if format_duration(first.checked_ns) == format_duration(first.predicted_ns):
+        return text
+    return tr(
+        "{sentence} The bound is that of check, {checked}, for the compared length and without what is left of the "
+        "finding in B.",
+        sentence=text, checked=format_duration(first.checked_ns),
+    )  # fmt: skip
+
+
+def _prediction_sentence(first: Prediction) -> str:
+    fields = {
+        "title": translated(first.title),
+        "place": place_of(first.where) or tr("an unrecorded place"),
+        "predicted": format_duration(first.predicted_ns),
+        "gained": format_duration(abs(first.gained_ns)),
+    }
+    if first.gained_ns < 0:
+        return tr(
+            "A finding is gone. {title}, {place}: predicted gain up to {predicted}, but B takes {gained} longer.",
+            **fields,
+        )
+    if first.together > 1:
+        return tr(
+            "{count} findings are gone or smaller. {title}, {place}: predicted gain up to {predicted}; actual gain of "
+            "all {gained}.",
+            count=first.together,
+            **fields,
+        )
+    if not first.is_gone:
+        return tr(
+            "A finding is smaller. {title}, {place}: predicted gain up to {predicted}, actual gain {gained}.",
+            **fields,
+        )
+    return tr(
+        "A finding is gone. {title}, {place}: predicted gain up to {predicted}, actual gain {gained}.",
+        **fields,
+    )

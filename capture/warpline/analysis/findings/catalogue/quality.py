@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,7 +28,6 @@ _DRIVER_OVERHEAD = re.compile(
 )
 """Overheads that CUPTI reports although the driver causes them (CUpti_ActivityOverheadKind)."""
 _LOST = 0.1
-_STOPPED = (signal.SIGINT, signal.SIGTERM)
 """Signals by which somebody stops a program."""
 
 
@@ -76,10 +74,10 @@ def _startup_call(case: Case) -> tuple[str, int]:
 def find_failure(case: Case) -> Iterator[Finding]:
     """Note that the program failed: it may not have come to the work that was to be recorded."""
     end = case.view.capture.program_end
-    number, status = end.signal, end.exit_status
-    if number in _STOPPED or not (number or status):
+    number = end.signal
+    if not end.failure:
         return
-    text = english("The program ended with status {status}.", status=status or 128 + (number or 0))
+    text = english("The program ended with status {status}.", status=end.failure)
     if number and (name := signal_name(number)):
         text = english("The program was killed by signal {number} ({name}).", number=number, name=name)
     if words := end.last_words:

@@ -95,10 +95,10 @@ def _hottest(hot: dict[int, Counter[str]], width: int | None) -> list[str]:
     line, count = everything.most_common(1)[0]
     share = _percent(count / everything.total())
 
-    def told(line: str) -> str:
+    def sentence(line: str) -> str:
         return tr("Hottest line: {line}, {share} of the running samples", line=line, share=share)
 
-    return [told(line if width is None else shortened(line, width - text_width(told(""))))]
+    return [sentence(line if width is None else shortened(line, width - text_width(sentence(""))))]
 
 
 def _threads(
@@ -123,11 +123,11 @@ def _threads(
         reason = reasons.get(row["tid"], "")
         lines = hot.get(indexes.get(row["tid"], -1), Counter()).most_common(1)
         runs = tr("runs {line}", line=lines[0][0]) if lines else ""
-        told = runs if (row["running_ns"] or 0) > (row["blocked_ns"] or 0) and runs else reason
+        activity = runs if (row["running_ns"] or 0) > (row["blocked_ns"] or 0) and runs else reason
         before = f"{shares}  {padded(str(row['name'])[:room], room)} "
         if width is not None:
-            told = shortened(told, width - text_width(before))
-        head.append(f"{before}{told}".rstrip())
+            activity = shortened(activity, width - text_width(before))
+        head.append(f"{before}{activity}".rstrip())
     if len(states) > _MOST_THREADS:
         left = len(states) - _MOST_THREADS
         head.append(tr_n("{count:,} more thread", "{count:,} more threads", left))

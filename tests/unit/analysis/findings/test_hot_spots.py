@@ -28,11 +28,13 @@ def merge(ids):
 """
 
 
-def diagnosed(path: Path, stacks: Sequence[Sequence[str]], utc_ns: int | None = None) -> Diagnosis:
-    """The diagnosis of a thread that runs 10 ms in each of some stacks, leaf first."""
+def diagnosed(
+    path: Path, stacks: Sequence[Sequence[str]], utc_ns: int | None = None, unsampled: int = 0
+) -> Diagnosis:
+    """The diagnosis of a thread that runs 10 ms in each of some stacks, leaf first, then without samples."""
     with CaptureBuilder(path) as builder:
         count = len(stacks)
-        builder.set_span(0, 10 * MS * count)
+        builder.set_span(0, 10 * MS * (count + unsampled))
         if utc_ns is not None:
             builder.meta.update(start_utc_ns=utc_ns)
         process = builder.add_process(71, name="python")
@@ -48,7 +50,8 @@ def diagnosed(path: Path, stacks: Sequence[Sequence[str]], utc_ns: int | None = 
                 name = builder.string(frame)
                 parent = builder.stack(name) if parent is None else builder.stack(name, parent)
             ids.append(parent)
-        builder.add_events(state, "thread_state", [0], [10 * MS * count], [builder.string("running")])
+        length = 10 * MS * (count + unsampled)
+        builder.add_events(state, "thread_state", [0], [length], [builder.string("running")])
         builder.add_events(
             samples, "sample", np.arange(count) * 10 * MS + 5 * MS, np.zeros(count, np.int64),
             [builder.string("sample")] * count, attributes={"stack": np.array(ids)},
@@ -97,6 +100,15 @@ def test_patterns_that_are_compiled_in_one_stretch_are_a_note(
     first = next(found for found in diagnosed(tmp_path / "run.h5", stacks).findings if found.where.line == 9)
     assert first.severity == severity
     assert ("in one stretch" in first.text) is (severity == "note")
+
+
+def test_time_without_samples_after_compiling_shows_no_other_work(tmp_path: Path) -> None:
+    """A busy machine may take the last samples of a program that compiles to its end."""
+    compiling = [f"compile ({LIBRARY}/re/_compiler.py:745)", f"compile ({LIBRARY}/re/__init__.py:227)"]
+    stacks = [[*compiling, "load (/src/rules.py:9)"]] * 20
+    findings = diagnosed(tmp_path / "run.h5", stacks, unsampled=10).findings
+    first = next(found for found in findings if found.where.line == 9)
+    assert (first.severity, "in one stretch" in first.text) == ("critical", False)
 
 
 def test_healthy_computing_is_a_note_with_the_hottest_line(tmp_path: Path) -> None:

@@ -116,7 +116,10 @@ def _is_one_stretch(case: Case, group: WorkGroup) -> bool:
     inside[case.pieces_of_category(NUMBER["runnable"])] = False
     own = inside[group.pieces]
     is_dense = pieces.length[group.pieces[own]].sum() >= _DENSE * pieces.length[inside].sum()
-    return bool(is_dense and last <= case.view.stop_ns - _AFTER * case.whole_ns)
+    # Only a sample of another line shows other work: on a busy machine, samples are far apart.
+    later = {case.threads.place(stack) for stack in stacks[times > last].tolist()}
+    is_followed = bool(later - {case.threads.place(int(group.stacks[0]))})
+    return bool(is_dense and is_followed and last <= case.view.stop_ns - _AFTER * case.whole_ns)
 
 
 def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:

@@ -31,14 +31,14 @@ OF_SCRIPT = 1
 def hook_compilations(monitoring: Any) -> None:
     """Record what JAX tells of each compilation."""
 
-    def told(event: str, seconds: float, **about: Any) -> None:
+    def record_duration(event: str, seconds: float, **about: Any) -> None:
         word = COMPILING.get(event)
         if word is not None:
             function = about.get("fun_name")
             label = f"{word}: {function}" if function else word
             record(now() - int(seconds * 1e9), PART, text(label), 0, 0)
 
-    monitoring.register_event_duration_secs_listener(told)
+    monitoring.register_event_duration_secs_listener(record_duration)
 
 
 def hook_annotations(profiler: Any) -> None:
